@@ -9,26 +9,19 @@ withdraw   delete copies
 The content of files is never stored: after a crash it is fetched again. The ids of the copies are stored before they
 are shared. So the message is looked for by these ids and not made twice.
 
-A file can also be the app's own. Then it is not fetched but written, with its content at that time.
-
-URLs come from outside. The app's token, and what people shared, go only to Slack's own hosts, through any number of
-redirects.
-"""
+A file can also be the app's own. Then it is not fetched but written, with its content at that time."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Literal, Protocol
-
-import aiohttp
-from yarl import URL
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 from bot.alerts import Alerts
 from bot.clock import Clock
-from bot.errors import FrontdeskError
 from bot.failpoints import failpoint
-from bot.slack.client import DEAD_TOKEN, Ready, SlackClient, SlackFile, SlackRefused, SlackUnanswered
+from bot.slack.api.errors import DEAD_TOKEN, SlackRefused, SlackUnanswered
+from bot.slack.api.files import NotPassedOn, Refusal, SlackFiles
+from bot.slack.api.transport import Ready
 from bot.store import files, outbox
 from bot.store.database import Database, Transaction
 from bot.store.files import FileCopy
@@ -38,21 +31,11 @@ logger = logging.getLogger(__name__)
 
 MEGABYTES = 25
 """The size limit, in megabytes, of a file that is passed on."""
-REDIRECTS = 5
-TRANSFER_SECONDS = 60.0
-"""The timeout for the download of one file, and for its upload."""
 FILES_TIMEOUT = 60.0
 """How long a message waits for files that Slack does not hand over or take. After that its text goes without them."""
-HOSTS = ("slack.com", "slack-edge.com", "slack-files.com")
-"""Slack's own hosts. Their subdomains count, too."""
 NAME_LIMIT = 250
 OWN = "own"
 """The id, among a post's files, of the file that the app writes itself."""
-
-Refusal = Literal["too_large", "empty", "gone", "outside", "no_read", "no_write", "sign_in", "refused", "unanswered"]
-"""Why a file is not passed on: too many bytes · no bytes · deleted · stored outside Slack · the scope to read or to
-write files is missing · a sign-in page came instead, which is how Slack refuses · any other refusal · no answer for
-too long."""
 
 _REFUSALS: Mapping[str, Refusal] = {
     "file_deleted": "gone",
@@ -83,7 +66,7 @@ class FileCopies:
     def __init__(
         self,
         database: Database,
-        slack: SlackClient,
+        slack_files: SlackFiles,
         clock: Clock,
         notes: Notes,
         *,
@@ -91,7 +74,7 @@ class FileCopies:
         megabytes: int = MEGABYTES,
     ) -> None:
         self._database = database
-        self._slack = slack
+        self._slack_files = slack_files
         self._clock = clock
         self._notes = notes
         self._places = places
@@ -112,7 +95,7 @@ class FileCopies:
         if not made:
             return text
         if not any(each.shared for each in copies):
-            await self._slack.share_files(row.channel, made, text=text, thread_ts=thread_ts, ready=ready)
+            await self._slack_files.share(row.channel, made, text=text, thread_ts=thread_ts, ready=ready)
             failpoint("files_shared")
             async with self._database.transaction() as tx:
                 await files.note_shared(tx, row.key)
@@ -141,7 +124,7 @@ class FileCopies:
             noted = await files.of_post(tx, post)
         gone = [each for each in noted if each.copy and (not sources or each.source in sources)]
         for each in gone:
-            await self._slack.delete_file(each.copy)
+            await self._slack_files.delete(each.copy)
         async with self._database.transaction() as tx:
             await files.forget(tx, post, [each.source for each in gone])
 
@@ -165,7 +148,7 @@ class FileCopies:
         try:
             async with self._places:
                 return FileCopy(source, await (self._write(row) if source == OWN else self._carry(source)))
-        except _NotPassedOn as no:
+        except NotPassedOn as no:
             refusal = no.refusal
         except SlackRefused as error:
             if error.error in DEAD_TOKEN:
@@ -187,113 +170,28 @@ class FileCopies:
 
     async def _carry(self, source: str) -> str:
         """Fetch a file and upload it to Slack again. Returns the id of the copy."""
-        file = await self._slack.file(source)
+        file = await self._slack_files.find(source)
         if file.mode == "tombstone":
-            raise _NotPassedOn("gone")
+            raise NotPassedOn("gone")
         if file.is_external or not file.url:
-            raise _NotPassedOn("outside")
+            raise NotPassedOn("outside")
         if file.size > self._limit:
-            raise _NotPassedOn("too_large")
-        return await self._upload(file.name, await self._fetch(file))
+            raise NotPassedOn("too_large")
+        return await self._upload(file.name, await self._slack_files.fetch(file, limit=self._limit))
 
     async def _write(self, row: OutboxRow) -> str:
         """Upload the row's own file to Slack. Returns its id."""
         async with self._database.transaction() as tx:
             content = await self._notes.content(tx, row)
         if len(content) > self._limit:
-            raise _NotPassedOn("too_large")
+            raise NotPassedOn("too_large")
         return await self._upload(next(file["name"] for file in row.payload["files"] if file["id"] == OWN), content)
 
     async def _upload(self, name: str, content: bytes) -> str:
         if not content:
-            raise _NotPassedOn("empty")
+            raise NotPassedOn("empty")
         name = " ".join(name.split())[:NAME_LIMIT] or "file"
-        address, copy = await self._slack.announce_file(name, len(content))
-        await self._give(address, content)
-        return copy
-
-    async def _fetch(self, file: SlackFile) -> bytes:
-        headers = {"Authorization": f"Bearer {self._slack.token}", "Accept-Encoding": "identity"}
-        url = self._checked(file.url)
-        for _ in range(REDIRECTS + 1):
-            async with self._asking("GET", url, headers=headers) as answer:
-                if answer.status not in (301, 302, 303, 307, 308):
-                    return await self._read(answer, file)
-                url = self._checked(answer.headers.get("Location", ""), base=url)
-        raise _NotPassedOn("refused")
-
-    async def _read(self, answer: aiohttp.ClientResponse, file: SlackFile) -> bytes:
-        """The content. Reading stops when it exceeds the size limit."""
-        if answer.status != 200 or answer.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise _NotPassedOn("gone" if answer.status in (404, 410) else "refused")
-        if answer.content_type == "text/html" and file.mimetype != "text/html":
-            raise _NotPassedOn("sign_in")
-        if (answer.content_length or 0) > self._limit:
-            raise _NotPassedOn("too_large")
-        content = bytearray()
-        async for piece in answer.content.iter_any():
-            content += piece
-            if len(content) > self._limit:
-                raise _NotPassedOn("too_large")
-        return bytes(content)
-
-    async def _give(self, address: str, content: bytes) -> None:
-        """Upload a file's content to the URL that Slack gave. That takes no token."""
-        headers = {"Content-Type": "application/octet-stream"}
-        async with self._asking("POST", self._checked(address), headers=headers, data=content) as answer:
-            if answer.status != 200:
-                raise _NotPassedOn("too_large" if answer.status == 413 else "refused")
-
-    @asynccontextmanager
-    async def _asking(
-        self, method: str, url: URL, *, headers: Mapping[str, str], data: bytes | None = None
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One HTTP exchange, which does not follow redirects."""
-        try:
-            async with (
-                asyncio.timeout(TRANSFER_SECONDS),
-                self._slack.http.request(
-                    method, url, headers=headers, data=data, allow_redirects=False, proxy=self._slack.proxy
-                ) as answer,
-            ):
-                if answer.status == 429 or answer.status >= 500:
-                    raise SlackUnanswered("files", f"http_{answer.status}", sent=False)
-                yield answer
-        except TimeoutError:
-            raise SlackUnanswered("files", "timeout", sent=False) from None
-        except (aiohttp.ClientError, OSError) as error:
-            logger.warning("a file was not carried", extra={"fault": type(error).__name__})
-            raise SlackUnanswered("files", "connection_lost", sent=False) from None
-
-    def _checked(self, address: str, *, base: URL | None = None) -> URL:
-        """The URL, if it is Slack's. The parsed URL that is checked here is also the one that is requested."""
-        try:
-            url = URL(address) if base is None else base.join(URL(address))
-            if is_slacks(url, api=URL(self._slack.base_url)):
-                return url
-        except ValueError:
-            pass
-        raise _NotPassedOn("outside")
-
-
-def is_slacks(url: URL, *, api: URL) -> bool:
-    """Whether a URL is Slack's, or belongs to the configured host of the Web API.
-
-    Unencrypted HTTP is only allowed to loopback, and only if the Web API is there.
-    """
-    host = url.host or ""
-    if url.user is not None or url.password is not None:
-        return False
-    if (url.scheme, host, url.port) == (api.scheme, api.host, api.port):
-        return url.scheme == "https" or (url.scheme == "http" and host in ("127.0.0.1", "localhost", "::1"))
-    of_slack = any(host == known or host.endswith(f".{known}") for known in HOSTS)
-    return url.scheme == "https" and url.port == 443 and of_slack
-
-
-class _NotPassedOn(FrontdeskError):
-    def __init__(self, refusal: Refusal) -> None:
-        self.refusal = refusal
-        super().__init__(refusal)
+        return await self._slack_files.upload(name, content)
 
 
 def _sources(row: OutboxRow) -> list[str]:

@@ -39,6 +39,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, Protocol
@@ -48,18 +49,11 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable
 from bot.failpoints import failpoint
+from bot.slack.api.chat import EVENT_TYPE, Chat
+from bot.slack.api.errors import CHANNEL_FAULTS, DEAD_TOKEN, PERSON_GONE, TRANSIENT, SlackRefused, SlackUnanswered
+from bot.slack.api.sessions import Sessions
+from bot.slack.api.transport import Ready
 from bot.slack.blocks import LINK, plainer
-from bot.slack.client import (
-    CHANNEL_FAULTS,
-    DEAD_TOKEN,
-    EVENT_TYPE,
-    PERSON_GONE,
-    TRANSIENT,
-    Ready,
-    SlackClient,
-    SlackRefused,
-    SlackUnanswered,
-)
 from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS, MISMATCH
 from bot.store import audit, cases, inbox, outbox
@@ -115,12 +109,13 @@ class Claims(Protocol):
 
 
 class Outbox:
-    """Sends the outbox's rows through one Slack client."""
+    """Sends the outbox's rows to Slack."""
 
     def __init__(
         self,
         database: Database,
-        slack: SlackClient,
+        chat: Chat,
+        sessions: Sessions,
         clock: Clock,
         *,
         essential: Sequence[str] = (),
@@ -140,7 +135,8 @@ class Outbox:
         self._poll_seconds = poll_seconds
         self._files = files
         self._database = database
-        self._slack = slack
+        self._chat = chat
+        self._sessions = sessions
         self._clock = clock
         self._alerts = Alerts(now=clock.monotonic)
         self._more = asyncio.Event()
@@ -303,86 +299,98 @@ class Outbox:
         """Send one row, however long Slack is unavailable, until it is sent or refused for good. Returns the thread's
         next row.
         """
-        maybe_sent, payload = row.state == "sending", row.payload
-        is_stuck = called = False
-        attempts = row.attempts
-
-        async def ready() -> None:
-            nonlocal called, attempts
-            if not await self._may_send(row.channel):
-                raise _NotOurs
-            async with self._database.transaction() as tx:
-                is_silenced = await self._silence(tx, row, attempts=attempts)
-                if not is_silenced and not await outbox.mark_sending(tx, row.id, attempts=attempts):
-                    raise _NotOurs
-            if is_silenced:
-                raise Silenced(row.key)
-            attempts, called = attempts + 1, True
-            failpoint("post_marked")
-
+        sending = _Sending(row, row.payload, attempts=row.attempts, maybe_sent=row.state == "sending")
         try:
             for attempt in count(1):
-                called = False
                 try:
-                    ts = await self._find(row) if maybe_sent else None
-                    if ts is None:
-                        ts = await self._call(row, payload, ready)
-                        failpoint("post_sent")
+                    return await self._try(sending)
                 except Silenced:
                     logger.info("a person has the conversation by now; a post was dropped", extra={"key": row.key})
                     async with self._database.transaction() as tx:
                         return await outbox.head(tx, row.channel, row.lane)
-                except SlackRefused as error:
-                    maybe_sent = False
-                    if error.error in {*BAD_BLOCKS, MISMATCH} and payload.get("blocks"):
-                        simple = plainer(payload["blocks"])
-                        if simple != payload["blocks"]:
-                            payload = {**payload, "blocks": simple}
-                        else:
-                            message = "Slack refuses the blocks of a post; its text is sent"
-                            self._alerts.tell(logger, message, about=error.error, key=row.key)
-                            payload = _without_blocks(payload)
-                    elif self._is_reparable(row, error.error):
-                        is_stuck, self._stuck[row.channel] = True, f"{error.method}: {error.error}"
-                        # A token is one fault, however many channels show it.
-                        about = error.error if error.error in TOKEN_FAULTS else f"{row.channel} {error.error}"
-                        self._alerts.tell(
-                            logger, "a post waits for repair", about=about, key=row.key, slack=error.error
-                        )
-                        tried.set()
-                        await self._clock.sleep(REPAIR_SECONDS[min(attempt, len(REPAIR_SECONDS)) - 1])
-                    else:
-                        return await self._fail(row, error.error)
+                except SlackRefused as refusal:
+                    sending.maybe_sent = False
+                    if self._simplify(sending, refusal):
+                        continue
+                    if not self._is_reparable(row, refusal.error):
+                        return await self._fail(row, refusal.error)
+                    self._report_stuck(sending, refusal)
+                    tried.set()
+                    await self._clock.sleep(REPAIR_SECONDS[min(attempt, len(REPAIR_SECONDS)) - 1])
                 except SlackUnanswered as failure:
-                    if called:
-                        maybe_sent = failure.sent
+                    if sending.is_called:
+                        sending.maybe_sent = failure.sent
                     if attempt >= self._tries(row, failure):
                         return await self._fail(row, failure.reason)
-                    if failure.reason in TRANSIENT and attempt >= ALERT_AFTER:
-                        payload = _without_blocks(payload)
                     if attempt >= ALERT_AFTER:
-                        self._alerts.tell(
-                            logger,
-                            "Slack does not take a post",
-                            about=f"{row.channel} {failure.reason}",
-                            key=row.key,
-                            reason=failure.reason,
-                        )
+                        self._report_unanswered(sending, failure)
                     if failure.reason != "ratelimited":
                         tried.set()
                     backoff = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS)) - 1]
                     await self._clock.sleep(max(backoff, min(failure.retry_after, REPAIR_SECONDS[-1])))
-                else:
-                    async with self._database.transaction() as tx:
-                        await outbox.mark_sent(tx, row, ts, now=self._clock.now())
-                        following = await outbox.head(tx, row.channel, row.lane)
-                    failpoint("post_kept")
-                    return following
         finally:
-            if is_stuck:
+            if sending.is_stuck:
                 self._stuck.pop(row.channel, None)
                 self.wake()
         return None
+
+    async def _try(self, sending: "_Sending") -> OutboxRow | None:
+        """Send the row, unless an earlier call has arrived. Returns the thread's next row."""
+        row, sending.is_called = sending.row, False
+        ts = await self._find(row) if sending.maybe_sent else None
+        if ts is None:
+            ts = await self._call(row, sending.payload, partial(self._mark, sending))
+            failpoint("post_sent")
+        async with self._database.transaction() as tx:
+            await outbox.mark_sent(tx, row, ts, now=self._clock.now())
+            following = await outbox.head(tx, row.channel, row.lane)
+        failpoint("post_kept")
+        return following
+
+    async def _mark(self, sending: "_Sending") -> None:
+        """Mark the row when it is its call's turn. Raises Silenced and _NotOurs instead of letting the call leave."""
+        row = sending.row
+        if not await self._may_send(row.channel):
+            raise _NotOurs
+        async with self._database.transaction() as tx:
+            is_silenced = await self._silence(tx, row, attempts=sending.attempts)
+            if not is_silenced and not await outbox.mark_sending(tx, row.id, attempts=sending.attempts):
+                raise _NotOurs
+        if is_silenced:
+            raise Silenced(row.key)
+        sending.attempts += 1
+        sending.is_called = True
+        failpoint("post_marked")
+
+    def _simplify(self, sending: "_Sending", refusal: SlackRefused) -> bool:
+        """Whether Slack refuses the blocks. Then plainer ones are sent next, and at last the text alone."""
+        blocks = sending.payload.get("blocks")
+        if not blocks or refusal.error not in {*BAD_BLOCKS, MISMATCH}:
+            return False
+        simple = plainer(blocks)
+        if simple != blocks:
+            sending.payload = {**sending.payload, "blocks": simple}
+            return True
+        message = "Slack refuses the blocks of a post; its text is sent"
+        self._alerts.tell(logger, message, about=refusal.error, key=sending.row.key)
+        sending.payload = _without_blocks(sending.payload)
+        return True
+
+    def _report_stuck(self, sending: "_Sending", refusal: SlackRefused) -> None:
+        """Tell operators that the row waits for a repair. No other row of its channel is taken until it is sent."""
+        row, sending.is_stuck = sending.row, True
+        self._stuck[row.channel] = f"{refusal.method}: {refusal.error}"
+        # A token is one fault, however many channels show it.
+        about = refusal.error if refusal.error in TOKEN_FAULTS else f"{row.channel} {refusal.error}"
+        self._alerts.tell(logger, "a post waits for repair", about=about, key=row.key, slack=refusal.error)
+
+    def _report_unanswered(self, sending: "_Sending", failure: SlackUnanswered) -> None:
+        """Tell operators that Slack takes no call of the row. Its blocks may be why it fails, so they are left out."""
+        if failure.reason in TRANSIENT:
+            sending.payload = _without_blocks(sending.payload)
+        row = sending.row
+        about = f"{row.channel} {failure.reason}"
+        self._alerts.tell(logger, "Slack does not take a post", about=about, key=row.key, reason=failure.reason)
 
     async def _silence(self, tx: Transaction, row: OutboxRow, *, attempts: int) -> bool:
         """Whether the row is the assistant's and from an earlier epoch, so that no one may see it. Such a row is
@@ -475,19 +483,19 @@ class Outbox:
                     payload = {"text": text}
                 metadata = {"event_type": EVENT_TYPE, "event_payload": {"o": row.key}}
                 said = {name: value for name, value in payload.items() if name not in BESIDES}
-                return await self._slack.post(row.channel, thread_ts=thread_ts, metadata=metadata, ready=ready, **said)
+                return await self._chat.post(row.channel, thread_ts=thread_ts, metadata=metadata, ready=ready, **said)
             case "update":
                 words = {name: value for name, value in payload.items() if name not in ("ts", *BESIDES)}
-                await self._slack.update(row.channel, _the(parent or payload.get("ts")), ready=ready, **words)
+                await self._chat.update(row.channel, _the(parent or payload.get("ts")), ready=ready, **words)
             case "delete":
-                await self._slack.delete(row.channel, _the(parent or payload.get("ts")), ready=ready)
+                await self._chat.delete(row.channel, _the(parent or payload.get("ts")), ready=ready)
             case "ephemeral":
                 thread_ts = parent or row.thread_ts
-                await self._slack.ephemeral(row.channel, thread_ts=thread_ts, ready=ready, **payload)
+                await self._chat.ephemeral(row.channel, thread_ts=thread_ts, ready=ready, **payload)
             case "react":
-                await self._slack.react(row.channel, payload["ts"], payload["name"], ready=ready)
+                await self._chat.react(row.channel, payload["ts"], payload["name"], ready=ready)
             case "unreact":
-                await self._slack.unreact(row.channel, payload["ts"], payload["name"], ready=ready)
+                await self._chat.unreact(row.channel, payload["ts"], payload["name"], ready=ready)
             case "session":
                 await ready()
                 await self._tell_session(row.channel, row.thread_ts or "", payload)
@@ -495,9 +503,9 @@ class Outbox:
 
     async def _tell_session(self, channel: str, thread_ts: str, payload: Mapping[str, Any]) -> None:
         if "title" in payload:
-            await self._slack.rename_session(channel, thread_ts, payload["title"])
+            await self._sessions.rename(channel, thread_ts, payload["title"])
         elif "status" in payload:  # an erased row has no status
-            await self._slack.settle_session(channel, thread_ts, payload["status"], patience=SESSION_SECONDS)
+            await self._sessions.settle(channel, thread_ts, payload["status"], patience=SESSION_SECONDS)
 
     async def _with_link(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """The payload with the URL of the message that it links to, if it has a link."""
@@ -505,7 +513,7 @@ class Outbox:
             return payload
         async with self._database.transaction() as tx:
             row = await outbox.by_key(tx, payload["link_to"])
-        address = await self._slack.address(row.channel, row.ts) if row else ""
+        address = await self._chat.address(row.channel, row.ts) if row else ""
         words = {name: value for name, value in payload.items() if name != "link_to"}
         linked: dict[str, Any] = json.loads(json.dumps(words).replace(LINK, address))
         return linked
@@ -547,17 +555,33 @@ class Outbox:
             await self._clock.sleep(seconds)
             try:
                 if thread_ts:
-                    messages = await self._slack.replies(row.channel, thread_ts, oldest=oldest)
+                    messages = await self._chat.replies(row.channel, thread_ts, oldest=oldest)
                 else:
-                    messages = await self._slack.history(row.channel, oldest=oldest)
+                    messages = await self._chat.history(row.channel, oldest=oldest)
             except SlackRefused as error:
                 logger.warning("a post cannot be looked for", extra={"key": row.key, "slack": error.error})
                 return None
             for message in messages:
-                if _mark(message) == row.key or not copies.isdisjoint(_files_of(message)):
+                if _key_in(message) == row.key or not copies.isdisjoint(_files_of(message)):
                     ts: str = message["ts"]
                     return ts
         return None
+
+
+@dataclass(slots=True)
+class _Sending:
+    """A row on its way to Slack."""
+
+    row: OutboxRow
+    payload: Mapping[str, Any]
+    """What is sent. It has plainer blocks or none after Slack refused the row's own."""
+    attempts: int
+    """How often the row was marked, by all processes."""
+    maybe_sent: bool
+    """Whether a call may have arrived, so that Slack is searched for it first."""
+    is_called: bool = False
+    """Whether the row was marked for the latest call."""
+    is_stuck: bool = False
 
 
 class _NotOurs(FrontdeskError):
@@ -577,7 +601,7 @@ def _quoted(mrkdwn: str) -> str:
     return f"{cut[: cut.rindex('<')] if cut.rfind('<') > cut.rfind('>') else cut}…"
 
 
-def _mark(message: dict[str, Any]) -> str | None:
+def _key_in(message: dict[str, Any]) -> str | None:
     metadata = message.get("metadata") or {}
     if metadata.get("event_type") != EVENT_TYPE:
         return None

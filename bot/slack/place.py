@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from bot.errors import Unreachable
+from bot.slack.api.chat import EVENT_TYPE
+from bot.slack.api.errors import GONE, GONE_FOR_POSTS, SlackRefused, SlackUnanswered
+from bot.slack.api.transport import Block, Chunk, Ready
 from bot.slack.blocks import labels_in, mrkdwn_in, plainer
-from bot.slack.client import (
-    EVENT_TYPE,
-    GONE,
-    GONE_FOR_POSTS,
-    Block,
-    Chunk,
-    Identity,
-    Ready,
-    SlackRefused,
-    SlackUnanswered,
-)
 from bot.slack.mrkdwn import best_cut, escape, to_mrkdwn
 
 logger = logging.getLogger(__name__)
@@ -46,15 +38,13 @@ TAKE_BACK_SECONDS = 10.0
 """The timeout for deleting a message that should not be there."""
 
 
-class Messenger(Protocol):
-    """What the writer needs from Slack. `SlackClient` implements it."""
+class StreamCalls(Protocol):
+    """What the writer needs to stream. `bot.slack.api.streams.Streams` implements it."""
 
     @property
     def unsupported(self) -> "Features": ...
 
-    async def auth(self) -> Identity: ...
-
-    async def start_stream(
+    async def start(
         self,
         channel: str,
         thread_ts: str,
@@ -65,13 +55,11 @@ class Messenger(Protocol):
         ready: Ready | None = None,
     ) -> str: ...
 
-    async def append_stream(
-        self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
-    ) -> None: ...
+    async def append(self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None) -> None: ...
 
     def append_interval(self) -> float: ...
 
-    async def stop_stream(
+    async def stop(
         self,
         channel: str,
         ts: str,
@@ -81,6 +69,10 @@ class Messenger(Protocol):
         metadata: Mapping[str, Any] | None = None,
         ready: Ready | None = None,
     ) -> None: ...
+
+
+class ChatCalls(Protocol):
+    """What the writer needs from the other calls on messages. `bot.slack.api.chat.Chat` implements it."""
 
     async def post(
         self,
@@ -106,7 +98,9 @@ class Messenger(Protocol):
 
     async def delete(self, channel: str, ts: str) -> None: ...
 
-    async def replies(self, channel: str, thread_ts: str, *, oldest: float | None = None) -> list[dict[str, Any]]: ...
+    async def own_replies(
+        self, channel: str, thread_ts: str, *, oldest: float | None = None
+    ) -> list[dict[str, Any]]: ...
 
 
 class Features(Protocol):
@@ -121,7 +115,8 @@ class Features(Protocol):
 class Place:
     """Where the answer goes, and the calls that are the same for all its messages."""
 
-    client: Messenger
+    streams: StreamCalls
+    chat: ChatCalls
     channel: str
     thread_ts: str
     user: str
@@ -139,13 +134,13 @@ class Place:
     async def start(self, chunks: Sequence[Chunk]) -> str:
         await self._check()
         with _reaching(GONE):
-            return await self.client.start_stream(
+            return await self.streams.start(
                 self.channel, self.thread_ts, user=self.user, team=self.team, chunks=chunks, ready=self.may_speak
             )
 
     async def append(self, ts: str, chunks: Sequence[Chunk]) -> None:
         with _reaching(GONE):
-            await self.client.append_stream(self.channel, ts, chunks, ready=self.may_speak)
+            await self.streams.append(self.channel, ts, chunks, ready=self.may_speak)
 
     async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> bool:
         """Complete a stream. Returns whether the blocks are under it."""
@@ -154,7 +149,7 @@ class Place:
 
         async def stop(form: _Form) -> None:
             with _reaching(GONE):
-                await self.client.stop_stream(
+                await self.streams.stop(
                     self.channel, ts, chunks=chunks, blocks=form.blocks, metadata=metadata, ready=ready
                 )
 
@@ -179,7 +174,7 @@ class Place:
 
         async def post(form: _Form) -> str:
             with _reaching(GONE_FOR_POSTS):
-                return await self.client.post(
+                return await self.chat.post(
                     self.channel,
                     text=form.text,
                     blocks=form.blocks,
@@ -205,7 +200,7 @@ class Place:
 
         async def update(form: _Form) -> None:
             with _reaching(GONE):
-                await self.client.update(
+                await self.chat.update(
                     self.channel, ts, text=form.text, blocks=form.blocks, at_once=at_once, ready=self.may_speak
                 )
 
@@ -233,33 +228,31 @@ class Place:
         await self._check()
 
         async def update(form: _Form) -> None:
-            await self.client.update(self.channel, message["ts"], text=form.text, blocks=form.blocks)
+            await self.chat.update(self.channel, message["ts"], text=form.text, blocks=form.blocks)
 
         forms = [_Form(text, [*blocks, under]), _Form(text, None)] if blocks else [_Form(text, None)]
         await _in_some_form(forms, update)
 
     async def delete(self, ts: str) -> None:
         await self._check()
-        await self.client.delete(self.channel, ts)
+        await self.chat.delete(self.channel, ts)
 
     async def take_back(self, ts: str) -> None:
         """Delete a message that should not have been made, if that can be done soon. It may be streaming."""
         try:
             async with asyncio.timeout(TAKE_BACK_SECONDS):
                 await self.end(ts)
-                await self.client.delete(self.channel, ts)
+                await self.chat.delete(self.channel, ts)
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.warning("a left-over stays", extra={"channel": self.channel, "reason": str(error) or "timeout"})
 
     async def own_messages(self, *, since: float | None) -> list[dict[str, Any]]:
         """The app's messages in the thread. Empty if the app can't read it. The answer is then written anew."""
         try:
-            me = await self.client.auth()
-            messages = await self.client.replies(self.channel, self.thread_ts, oldest=since)
+            return await self.chat.own_replies(self.channel, self.thread_ts, oldest=since)
         except SlackRefused as refusal:
             logger.warning("the thread cannot be read", extra={"channel": self.channel, "slack": refusal.error})
             return []
-        return [message for message in messages if message.get("bot_id") == me.bot_id]
 
     def number_of(self, message: Mapping[str, Any]) -> int | None:
         """The number of a message among this answer's posts, from its metadata. None if it is not one of them."""

@@ -17,7 +17,8 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError
-from bot.slack.client import CALL_SECONDS, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.api.transport import CALL_SECONDS, SlackApi
 
 logger = logging.getLogger(__name__)
 
@@ -39,12 +40,12 @@ GOODBYE_TIMEOUT = 1.0
 class SocketConnection(SocketModeClient):
     """The connection of one app. `connect` returns once it is open. From then on it is renewed."""
 
-    def __init__(self, slack: SlackClient, app_token: str, clock: Clock) -> None:
+    def __init__(self, api: SlackApi, app_token: str, clock: Clock) -> None:
         chatter = logging.getLogger("slack_sdk.socket_mode.connection")
         chatter.addFilter(_in_one_line)
-        super().__init__(app_token=app_token, logger=chatter, web_client=slack.web, ping_interval=PING_SECONDS)
-        self.proxy = slack.proxy
-        self._slack = slack
+        super().__init__(app_token=app_token, logger=chatter, web_client=api.web, ping_interval=PING_SECONDS)
+        self.proxy = api.proxy
+        self._api = api
         self._clock = clock
         self._alerts = Alerts(now=clock.monotonic)
         self._in_a_row = 0
@@ -88,7 +89,7 @@ class SocketConnection(SocketModeClient):
             self._alerts.tell(logger, "the Socket Mode connection does not hold", about="", in_a_row=self._in_a_row)
         await self._clock.sleep(wait * random.uniform(0.8, 1.2))  # noqa: S311 - not a secret
         try:
-            return await self._slack.open_socket(self.app_token)
+            return await self._api.open_socket(self.app_token)
         except SlackRefused as error:
             self._alerts.tell(logger, "Slack refuses a connection", about=error.error, slack=error.error)
             raise

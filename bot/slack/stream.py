@@ -23,20 +23,19 @@ import math
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError, Superseded, Unreachable
 from bot.failpoints import failpoint
 from bot.guard.guardrails import OutputGate
-from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
-from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size, to_mrkdwn
-from bot.slack.place import LOOK_BACK_SECONDS, TOO_LONG, Messenger, Place, is_streaming
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.api.transport import Block, Chunk
+from bot.slack.mrkdwn import MESSAGE_BYTES, seam, to_mrkdwn
+from bot.slack.place import LOOK_BACK_SECONDS, TOO_LONG, ChatCalls, Place, StreamCalls, is_streaming
+from bot.slack.stream_text import FIELD_LIMIT, ProgressCard, StreamMessage, StreamText, TaskStatus
 
 logger = logging.getLogger(__name__)
-
-TaskStatus = Literal["pending", "in_progress", "complete", "error"]
 
 CANNOT_STREAM = frozenset(
     {
@@ -51,13 +50,6 @@ CANNOT_STREAM = frozenset(
     }
 )
 """Refusals of a start that are about the workspace or channel and not about this message."""
-FIELD_LIMIT = 256
-"""The maximum of characters in a progress card's title, and in its details."""
-CARD_BYTES = 180
-"""What a progress card counts towards the message's limit besides its words. So at most 50 cards fit."""
-NEAR = 0.8
-"""Past this share of a message's bytes or seconds, calls end only at the end of a word, so that the message can end
-there."""
 LEAVE_SECONDS = 5.0
 """The timeout for leaving the writer."""
 LONGEST_REST = 30.0
@@ -103,7 +95,7 @@ class StreamWriter:
     @property
     def shown(self) -> str:
         """The text that has left the gate. The customer sees it or is about to."""
-        return self._worker.text
+        return self._worker.answer.text
 
     def text(self, delta: str) -> None:
         """Add the model's next words."""
@@ -111,7 +103,7 @@ class StreamWriter:
 
     def task(self, task_id: str, *, title: str, status: TaskStatus, details: str = "") -> None:
         """Show a progress card or change the one with this id. Slack replaces title and status, and appends details."""
-        self._worker.show(_Card(task_id, title[:FIELD_LIMIT], status, details[:FIELD_LIMIT]))
+        self._worker.show(ProgressCard(task_id, title[:FIELD_LIMIT], status, details[:FIELD_LIMIT]))
 
     async def finish(
         self, *, blocks: Sequence[Block] | None = None, text_if_empty: str | None = None
@@ -123,7 +115,7 @@ class StreamWriter:
         be shown whole. A writer that adopts what `on_open` reported can then write the same text again.
         """
         self._worker.say(self._gate.close())
-        if not self._worker.text.strip() and text_if_empty:
+        if self._worker.answer.is_empty and text_if_empty:
             self._worker.say(self._gate.feed(text_if_empty) + self._gate.close())
         return await self._end(blocks)
 
@@ -131,8 +123,8 @@ class StreamWriter:
         """End an answer that cannot be completed. What is shown stays, and `text`, if not empty, appears below it."""
         self._gate.close()
         self._worker.drop_unsent()
-        closing, _ = seam(self._worker.text)
-        gap = "\n\n" if text and self._worker.text.strip() else ""
+        closing, _ = seam(self._worker.answer.text)
+        gap = "\n\n" if text and not self._worker.answer.is_empty else ""
         self._worker.say(closing + gap + self._gate.feed(text) + self._gate.close())
         return await self._end(None)
 
@@ -145,7 +137,8 @@ class StreamWriter:
 
 @asynccontextmanager
 async def open_stream(
-    client: Messenger,
+    streams: StreamCalls,
+    chat: ChatCalls,
     *,
     channel: str,
     thread_ts: str,
@@ -179,7 +172,7 @@ async def open_stream(
 
     Leaving the block without `finish` or `abandon` stops an open stream and writes nothing more.
     """
-    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after, fence, may_speak)
+    place = Place(streams, chat, channel, thread_ts, user, team, key or uuid.uuid4().hex, after, fence, may_speak)
     worker = _Worker(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt, known=known)
     running = asyncio.create_task(worker.run(), name=f"stream {channel}/{thread_ts}")
     try:
@@ -193,51 +186,8 @@ async def open_stream(
         await worker.leave()
 
 
-@dataclass(frozen=True, slots=True)
-class _Card:
-    """One change of a progress card."""
-
-    id: str
-    title: str
-    status: TaskStatus
-    details: str
-    at: int = 0
-    """How many characters of the text come before it."""
-
-    @property
-    def weight(self) -> int:
-        # Slack counts details twice.
-        return CARD_BYTES + size(self.title) + 2 * size(self.details)
-
-    @property
-    def chunk(self) -> Chunk:
-        chunk = {"type": "task_update", "id": self.id, "title": self.title, "status": self.status}
-        return {**chunk, "details": self.details} if self.details else chunk
-
-
-@dataclass(slots=True)
-class _Message:
-    """A streamed message, and what it shows of the text."""
-
-    ts: str
-    opened: float
-    start: int
-    """The position in the text where it begins."""
-    prefix: str = ""
-    """The line that opens a code fence again, before the text from `start` on."""
-    cards: int = 0
-    """The weight of its progress cards."""
-    open: bool = True
-    sure: bool = True
-    """False after an unanswered call: the message may show more than we know."""
-    full: bool = False
-    """Whether Slack refused more because the message is too long."""
-    shown: str = ""
-    """Its whole text, once it is complete."""
-
-
 class _Worker:
-    """The writer's state and its one task. Positions count characters of `text`."""
+    """The writer's one task: what `StreamText` says can be sent goes to the thread, when it is time."""
 
     def __init__(
         self,
@@ -249,7 +199,7 @@ class _Worker:
         adopt: Sequence[str] | None,
         known: Callable[[], Awaitable[Collection[str]]] | None,
     ) -> None:
-        self.text = ""
+        self.answer = StreamText(limits.message_bytes, limits.message_seconds)
         self.stopped = False
         self.ts: list[str] = []
         """The answer's messages, in order."""
@@ -261,22 +211,11 @@ class _Worker:
         self._known = known
         self._began = clock.now()
 
-        self._sent = 0
-        """Some message shows everything before this position."""
-        self._reached = 0
-        """Everything before this position was in some call."""
-        self._prefix = ""
-        """What the next message begins with, before the text from `_sent` on."""
-        self._cards: list[_Card] = []
-        """Changes that no message shows yet."""
-        self._leaving: list[_Card] = []
-        """Those of `_cards` that are in a call."""
-        self._cards_refused = False
-        self._message: _Message | None = None
+        self._message: StreamMessage | None = None
         """The streamed message that gets the next words."""
-        self._last: _Message | None = None
+        self._last: StreamMessage | None = None
         """The streamed message that was completed last."""
-        self._lost_start: tuple[int, list[_Card]] | None = None
+        self._lost_start: tuple[int, list[ProgressCard]] | None = None
         """The position and the cards of a start that was not answered."""
         self._unwanted: str | None = None
         """A message that must be deleted in any case."""
@@ -288,7 +227,7 @@ class _Worker:
         """What the app's messages in the thread showed when this writer took over."""
         self._to_stop: list[str] = []
         """Messages of a dead process that may still be streaming."""
-        self._streams = _streaming(place.channel) not in place.client.unsupported
+        self._streams = _streaming(place.channel) not in place.streams.unsupported
         self._edits = not self._streams
         """Whether words are shown in a post that is replaced."""
         self._draft: str | None = None
@@ -300,7 +239,6 @@ class _Worker:
         """The footer, until it is shown."""
         self._apart = False
         """Whether Slack refused the footer under the last words. Then it goes into a reply of its own."""
-        self._closing = False
         self._keep_inherited = False
         self._flushed = -math.inf
         self._dry_until = -math.inf
@@ -310,33 +248,26 @@ class _Worker:
 
     def say(self, words: str) -> None:
         """Add to the text."""
-        if words and not self._closing:
-            self.text += words
+        if words and not self.answer.is_closed:
+            self.answer.add(words)
             self._more.set()
 
-    def show(self, card: _Card) -> None:
-        """Change a card. A change that has not left yet is replaced."""
-        if self._cards_refused or _CARDS in self._place.client.unsupported:
-            return
-        for index, waiting in enumerate(self._cards):
-            if waiting.id == card.id and waiting not in self._leaving:
-                details = (waiting.details + card.details)[:FIELD_LIMIT]
-                self._cards[index] = replace(card, at=waiting.at, details=details)
-                break
-        else:
-            self._cards.append(replace(card, at=len(self.text)))
-        self._more.set()
+    def show(self, card: ProgressCard) -> None:
+        """Change a card, unless Slack takes none."""
+        if self.answer.takes_cards and _CARDS not in self._place.streams.unsupported:
+            self.answer.change(card)
+            self._more.set()
 
     def drop_unsent(self) -> None:
         """Drop the words that were in no call yet."""
-        self.text = self.text[: self._reached]
-        self._keep_inherited = not self.text.strip()
+        self.answer.drop_unsent()
+        self._keep_inherited = self.answer.is_empty
 
     def close(self, blocks: Sequence[Block] | None) -> None:
         """End the text. Nothing more is written after it."""
-        if not self._closing:
+        if not self.answer.is_closed:
             self._blocks = blocks or None
-            self._closing = True
+            self.answer.is_closed = True
             self._end.set()
             self._more.set()
 
@@ -345,7 +276,7 @@ class _Worker:
         failures = 0
         while not self.stopped:
             await self._until_due()
-            closing = self._closing
+            closing = self.answer.is_closed
             self._more.clear()
             try:
                 await self._inherit()
@@ -388,7 +319,7 @@ class _Worker:
 
     async def _until_due(self) -> None:
         """Wait until there is something to show and the time to show it, or until a message has become old."""
-        while not self._closing:
+        while not self.answer.is_closed:
             now = self._clock.monotonic()
             if self._more.is_set():
                 wait, event = self._due() - now, self._end
@@ -406,7 +337,7 @@ class _Worker:
         """When the words that are there can be shown."""
         message = self._message
         if message is not None and message.open and message.sure:
-            interval = max(self._limits.flush_seconds, self._place.client.append_interval())
+            interval = max(self._limits.flush_seconds, self._place.streams.append_interval())
             return max(self._flushed + interval, self._dry_until)
         if self._streams or message is not None or self._lost_start is not None or self._adopt is not None:
             return self._flushed + self._limits.flush_seconds
@@ -420,7 +351,7 @@ class _Worker:
         resting: list[asyncio.Task[object]] = [
             asyncio.create_task(self._clock.sleep(max(wait, min(retry_after, LONGEST_REST))))
         ]
-        if not self._closing:
+        if not self.answer.is_closed:
             resting.append(asyncio.create_task(self._end.wait()))
         try:
             await asyncio.wait(resting, return_when=asyncio.FIRST_COMPLETED)
@@ -459,21 +390,22 @@ class _Worker:
             elif not await self._go_on(message):
                 return
 
-    async def _go_on(self, message: _Message | None) -> bool:
+    async def _go_on(self, message: StreamMessage | None) -> bool:
         """Do the next step. Returns whether something was shown, so that there may be more to show."""
         if not self._streams:
-            return message is None and self._edits and not self._closing and await self._edit()
+            return message is None and self._edits and not self.answer.is_closed and await self._edit()
         if message is not None:
             return await self._continue(message)
-        return not self._closing and await self._start()
+        return not self.answer.is_closed and await self._start()
 
     async def _start(self) -> bool:
         """Open a message with what is there. False if there is nothing to show."""
-        to, _ = self._reach(_Message("", self._clock.monotonic(), self._sent, self._prefix))
-        chunks, cards = self._chunks(to, self._prefix)
-        if not cards and not self.text[self._sent : to].strip():
+        answer = self.answer
+        to, _ = self._reach(answer.next_message("", self._clock.monotonic()))
+        chunks, cards = answer.chunks(to, answer.prefix)
+        if not cards and not answer.text[answer.shown_to : to].strip():
             return False
-        self._reached = to
+        self.answer.sent_to = to
         try:
             ts = await self._place.start(chunks)
         except SlackRefused as refusal:
@@ -481,7 +413,7 @@ class _Worker:
                 self._refuse_cards(refusal)
                 return True
             if refusal.error in CANNOT_STREAM:
-                self._place.client.unsupported.add(_streaming(self._place.channel))
+                self._place.streams.unsupported.add(_streaming(self._place.channel))
                 self._edits = True
             self._streams = False
             return True
@@ -504,7 +436,7 @@ class _Worker:
 
     async def _find_start(self) -> None:
         """Continue with a message whose start was not answered, if it exists."""
-        to, cards = self._lost_start or (self._sent, [])
+        to, cards = self._lost_start or (self.answer.shown_to, [])
         found = await self._unknown_streams()
         self._lost_start = None
         for ts, is_open in found[:1]:
@@ -522,11 +454,11 @@ class _Worker:
             and self._place.is_ours(message, others)
         ]
 
-    async def _opened(self, ts: str, to: int, cards: list[_Card], *, is_open: bool = True) -> None:
-        self._message = _Message(ts, self._clock.monotonic(), self._sent, self._prefix, open=is_open)
-        self._prefix = ""
+    async def _opened(self, ts: str, to: int, cards: list[ProgressCard], *, is_open: bool = True) -> None:
+        self._message = self.answer.next_message(ts, self._clock.monotonic(), is_open=is_open)
+        self.answer.prefix = ""
         self.ts.append(ts)
-        self._accept(self._message, to, cards)
+        self.answer.accept(self._message, to, cards)
         failpoint("stream_opened")
         if self._on_open is not None:
             await self._on_open(ts)
@@ -540,18 +472,18 @@ class _Worker:
         await self._place.take_back(ts)
         self._unwanted = None
 
-    async def _continue(self, message: _Message) -> bool:
+    async def _continue(self, message: StreamMessage) -> bool:
         """Add to the message, or complete it if it is long or old. False if there is nothing to do now."""
         to, cut = self._reach(message)
         if cut or message.full:
-            return await self._complete(message, self._sent if message.full else to)
-        chunks, cards = self._chunks(to)
-        if self._closing or not chunks:
+            return await self._complete(message, self.answer.shown_to if message.full else to)
+        chunks, cards = self.answer.chunks(to)
+        if self.answer.is_closed or not chunks:
             return False
-        self._reached = to
+        self.answer.sent_to = to
         try:
             if await self._said(message, cards, self._place.append(message.ts, chunks)):
-                self._accept(message, to, cards)
+                self.answer.accept(message, to, cards)
                 failpoint("stream_grown")
         except SlackUnanswered as failure:
             if failure.reason != "ratelimited":
@@ -562,26 +494,21 @@ class _Worker:
 
     async def _edit(self) -> bool:
         """Show the text so far in a post: a new one or the existing one. False if there is nothing to do now."""
-        whole, floor = self._prefix + self.text[self._sent :], len(self._prefix)
-        end = best_cut(whole, limit=self._limits.message_bytes, floor=floor)
-        is_full = end < len(whole)
-        end = end if is_full else last_cut(whole, floor=floor)
-        to = self._sent + end - floor
-        known = self._drafted
-        if not whole[:end].strip() or (known is not None and to <= known[0] and not is_full):
+        part, known = self.answer.draft(), self._drafted
+        if not part.text or (known is not None and part.to <= known[0] and part.is_last):
             return False
-        closing, opening = seam(whole[:end])
-        self._reached, self._drafted = max(self._reached, to), None
+        self._note_sent(part.to)
+        self._drafted = None
         try:
             if self._draft is None:
-                self._draft = await self._posted(whole[:end] + closing, None)
+                self._draft = await self._posted(part.text, None)
                 if self._draft is None:
                     self._draft = self._inherited[0]
                     self._more.set()
                     return False
                 self._inherited.insert(0, self._draft)
             else:
-                await self._place.update(self._draft, whole[:end] + closing, None, at_once=True)
+                await self._place.update(self._draft, part.text, None, at_once=True)
         except SlackRefused:
             self._edits, self._drafted = False, known
             return False
@@ -592,33 +519,34 @@ class _Worker:
                 raise
             self._wait_for_budget(failure)
             return False
-        self._drafted = to, opening
-        if is_full:
-            self._leave_draft(self._draft, to, opening)
-        return is_full
+        self._drafted = part.to, part.opening
+        if not part.is_last:
+            self._leave_draft(self._draft, part.to, part.opening)
+        return not part.is_last
 
     def _leave_draft(self, ts: str, to: int, opening: str) -> None:
         """Leave the post as it is. The next message begins at `to`."""
         self._inherited.remove(ts)
         self.ts.append(ts)
-        self._sent, self._prefix, self._draft, self._drafted = to, opening, None, None
+        self.answer.shown_to, self.answer.prefix = to, opening
+        self._draft, self._drafted = None, None
 
     def _wait_for_budget(self, failure: SlackUnanswered) -> None:
         """Keep the words back. They go with later ones, or with the end."""
         self._dry_until = self._clock.monotonic() + min(failure.retry_after, LONGEST_REST)
         self._more.set()
 
-    async def _complete(self, message: _Message, to: int) -> bool:
+    async def _complete(self, message: StreamMessage, to: int) -> bool:
         """Stop the message after the text up to `to`. The next message begins there."""
-        closing, opening = seam(message.prefix + self.text[message.start : to])
-        chunks, cards = self._chunks(to, after=closing)
-        self._reached = max(self._reached, to)
+        closing, opening = self.answer.seam_at(message, to)
+        chunks, cards = self.answer.chunks(to, after=closing)
+        self._note_sent(to)
         if await self._said(message, cards, self._place.stop(message.ts, chunks, None)):
-            self._accept(message, to, cards)
+            self.answer.accept(message, to, cards)
             self._leave_behind(message, closing, opening)
         return True
 
-    async def _said(self, message: _Message, cards: list[_Card], call: Awaitable[object]) -> bool:
+    async def _said(self, message: StreamMessage, cards: list[ProgressCard], call: Awaitable[object]) -> bool:
         """Whether a call on the message was accepted. If not, the message's state says what to do."""
         try:
             await call
@@ -629,7 +557,7 @@ class _Worker:
                 message.open = False
             elif refusal.error == "message_not_found":
                 self._forget(message)
-            elif refusal.error in TOO_LONG and not message.full and self._sent > message.start:
+            elif refusal.error in TOO_LONG and not message.full and self.answer.shown_to > message.start:
                 message.full = True
             elif cards:
                 self._refuse_cards(refusal)
@@ -641,86 +569,54 @@ class _Worker:
             raise
         return True
 
-    async def _mend(self, message: _Message) -> None:
+    async def _mend(self, message: StreamMessage) -> None:
         """Leave a message behind that Slack ended, or whose content is unknown.
 
         Unless it is known to end well, it is replaced whole, up to a place where it can end.
         """
-        known = message.prefix + self.text[message.start : self._sent]
-        if message.sure and (not known.strip() or (_ends_well(known) and seam(known) == ("", ""))):
+        if self.answer.ends_well(message):
             self._leave_behind(message, "", "")
             return
         if message.open:
             await self._place.end(message.ts)
             message.open = False
-        whole = message.prefix + self.text[message.start :]
-        end = best_cut(whole, limit=self._limits.message_bytes, floor=len(message.prefix))
-        if end == len(whole) and not self._closing and whole[: last_cut(whole)].strip():
-            end = last_cut(whole)
-        closing, opening = seam(whole[:end])
-        self._reached = max(self._reached, message.start + end - len(message.prefix))
+        part = self.answer.replacement(message)
+        self._note_sent(part.to)
         try:
-            if whole[:end].strip():
-                await self._place.update(message.ts, whole[:end] + closing, None)
+            if part.text:
+                await self._place.update(message.ts, part.text, None)
         except SlackRefused:
             if message.sure:
-                self._leave_behind(message, "", seam(known)[1])
+                _, opening = self.answer.seam_at(message, self.answer.shown_to)
+                self._leave_behind(message, "", opening)
                 return
             await self._place.delete(message.ts)
             self._forget(message)
             return
-        self._sent = message.start + end - len(message.prefix)
-        self._leave_behind(message, closing, opening)
+        self.answer.shown_to = part.to
+        self._leave_behind(message, part.closing, part.opening)
 
-    def _reach(self, message: _Message) -> tuple[int, bool]:
+    def _reach(self, message: StreamMessage) -> tuple[int, bool]:
         """How far the message can take the text now, and whether it must end there."""
-        limit = self._limits.message_bytes
-        whole = message.prefix + self.text[message.start :]
-        outside = message.start - len(message.prefix)
-        floor = self._sent - outside
-        room = limit - message.cards - sum(card.weight for card in self._cards)
-        age = self._clock.monotonic() - message.opened
-        if size(whole) > room:
-            return outside + best_cut(whole, limit=max(room, limit // 2), floor=floor), True
-        if age >= self._limits.message_seconds:
-            return outside + last_cut(whole, floor=floor), True
-        near = size(whole) > room * NEAR or age > self._limits.message_seconds * NEAR
-        return (outside + last_cut(whole, floor=floor) if near and not self._closing else len(self.text)), False
+        return self.answer.reach(message, age=self._clock.monotonic() - message.opened)
 
-    def _chunks(self, to: int, before: str = "", *, after: str = "") -> tuple[list[Chunk], list[_Card]]:
-        """The text from `_sent` to `to` with the cards at their positions in it, and these cards."""
-        chunks: list[Chunk] = []
-        cards = [card for card in self._cards if card.at <= to]
-        words, position = before, self._sent
-        for card in cards:
-            words += self.text[position : card.at]
-            position = max(position, card.at)
-            chunks += [*_words(words), card.chunk]
-            words = ""
-        self._leaving = cards
-        return [*chunks, *_words(words + self.text[position:to] + after)], cards
-
-    def _accept(self, message: _Message, to: int, cards: list[_Card]) -> None:
-        self._sent = to
-        message.cards += sum(card.weight for card in cards)
-        self._cards = [card for card in self._cards if card not in cards]
+    def _note_sent(self, to: int) -> None:
+        self.answer.sent_to = max(self.answer.sent_to, to)
 
     def _refuse_cards(self, refusal: SlackRefused) -> None:
-        self._cards_refused = True
-        self._cards = []
+        self.answer.refuse_cards()
         if refusal.error.startswith("invalid_"):
-            self._place.client.unsupported.add(_CARDS)
+            self._place.streams.unsupported.add(_CARDS)
 
-    def _leave_behind(self, message: _Message, closing: str, opening: str) -> None:
-        message.open = False
-        message.sure = True
-        message.shown = message.prefix + self.text[message.start : self._sent] + closing
-        self._message, self._last, self._prefix = None, message, opening
+    def _leave_behind(self, message: StreamMessage, closing: str, opening: str) -> None:
+        self.answer.complete(message, closing, opening)
+        self._message, self._last = None, message
 
-    def _forget(self, message: _Message) -> None:
+    def _forget(self, message: StreamMessage) -> None:
         """The message is gone. Its text must be shown again."""
         self.ts.remove(message.ts)
-        self._sent, self._prefix, self._message = message.start, message.prefix, None
+        self.answer.forget(message)
+        self._message = None
 
     # At the end.
 
@@ -729,31 +625,31 @@ class _Worker:
         while self._message is not None and not self.stopped:
             await self._finish_stream(self._message)
             await self._advance()
-        while self.text[self._sent :].strip() and not self.stopped:
+        while self.answer.has_more and not self.stopped:
             await self._show_rest()
         if self.stopped:
             return
-        if self._blocks is not None and self.ts and self.text.strip():
+        if self._blocks is not None and self.ts and not self.answer.is_empty:
             await self._add_footer(self._blocks)
-        if self.text.strip() and not self._keep_inherited:
+        if not self.answer.is_empty and not self._keep_inherited:
             while self._inherited:
                 await self._discard(self._inherited[0])
                 del self._inherited[0]
 
-    async def _finish_stream(self, message: _Message) -> None:
+    async def _finish_stream(self, message: StreamMessage) -> None:
         to, cut = self._reach(message)
         if cut or message.full:
-            await self._complete(message, self._sent if message.full else to)
+            await self._complete(message, self.answer.shown_to if message.full else to)
             return
-        chunks, cards = self._chunks(to)
-        self._reached = to
+        chunks, cards = self.answer.chunks(to)
+        self.answer.sent_to = to
         failpoint("stream_ending")
         if await self._said(message, cards, self._stop(message, chunks)):
-            self._accept(message, to, cards)
+            self.answer.accept(message, to, cards)
             self._leave_behind(message, "", "")
             failpoint("stream_ended")
 
-    async def _stop(self, message: _Message, chunks: list[Chunk]) -> None:
+    async def _stop(self, message: StreamMessage, chunks: list[Chunk]) -> None:
         """Complete the message with the footer under it."""
         self._footer_is(taken=await self._place.stop(message.ts, chunks, self._blocks))
 
@@ -765,14 +661,11 @@ class _Worker:
 
     async def _show_rest(self) -> None:
         """Show one more message of the text that is not shown yet, without streaming."""
-        rest = self._prefix + self.text[self._sent :]
-        end = best_cut(rest, limit=self._limits.message_bytes, floor=len(self._prefix))
-        is_last = end == len(rest)
-        closing, opening = ("", "") if is_last else seam(rest[:end])
-        self._reached = self._sent + end - len(self._prefix)
-        if rest[:end].strip() and not await self._show(rest[:end] + closing, self._blocks if is_last else None):
+        part = self.answer.rest()
+        self.answer.sent_to = part.to
+        if part.text and not await self._show(part.text, self._blocks if part.is_last else None):
             return
-        self._sent, self._prefix = self._reached, opening
+        self.answer.shown_to, self.answer.prefix = part.to, part.opening
 
     async def _show(self, text: str, blocks: Sequence[Block] | None) -> bool:
         """Show a message. False if an existing message already holds the beginning of the text and can't be changed."""
@@ -883,11 +776,3 @@ _CARDS = "progress cards"
 def _streaming(channel: str) -> str:
     """The feature's name. Slack can support streaming in one kind of conversation and not in another."""
     return f"streaming in {channel[:1]}"
-
-
-def _ends_well(text: str) -> bool:
-    return text[-1:].isspace() or text.endswith((".", "!", "?", "…", ":", "。", "！", "？"))
-
-
-def _words(text: str) -> list[Chunk]:
-    return [{"type": "markdown_text", "text": text}] if text else []

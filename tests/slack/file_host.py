@@ -19,7 +19,7 @@ class FileHost:
     def __init__(self) -> None:
         self.root = ""
         self.file: dict[str, Any] = {"id": SOURCE, "name": "lamp.png", "mimetype": "image/png", "size": 4}
-        self.hands: Handed = self.content
+        self.respond: Handed = self.content
         """What answers under /pri/."""
         self.upload_url = ""
         """Where the content shall be sent; here, unless a test says otherwise."""
@@ -61,9 +61,9 @@ class FileHost:
         return _ok(team_id="T1", user_id="UBOT", bot_id="B1", url="https://example.slack.com/", team="Example")
 
     async def hand(self, request: web.Request) -> web.StreamResponse:
-        """Whatever `hands` answers."""
+        """Whatever `respond` answers."""
         self.bearers.append(request.headers.get("Authorization"))
-        return await self.hands(request)
+        return await self.respond(request)
 
     async def take(self, request: web.Request) -> web.Response:
         """An upload."""

@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 
 from bot.clock import MINUTE
-from bot.slack import client as module
-from bot.slack.client import (
-    UNSUPPORTED_SECONDS,
-    USER_SECONDS,
-    USERS_KEPT,
-    SlackClient,
-    SlackRefused,
-    SlackUnanswered,
-    Unsupported,
-    open_slack_client,
-)
+from bot.slack.api import directory, transport
+from bot.slack.api.directory import USER_SECONDS, USERS_KEPT, SlackUser
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.api.transport import UNSUPPORTED_SECONDS, Unsupported
+from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.rate_limiter import PACES, POST_PACE, STREAM_SLOTS, MemoryBudget, RateLimiter
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, limited, no, ok, open_api
@@ -47,7 +41,7 @@ async def slack(api: Api, clock: ManualClock) -> AsyncIterator[SlackClient]:
 async def test_a_post_goes_out_without_unfurling_and_returns_its_ts(api: Api, slack: SlackClient) -> None:
     api.will("chat.postMessage", ok(ts="1.2"))
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "Hi"}}]
-    assert await slack.post("C1", text="Hi", blocks=blocks, thread_ts="1.1", metadata={"event_type": "x"}) == "1.2"
+    assert await slack.chat.post("C1", text="Hi", blocks=blocks, thread_ts="1.1", metadata={"event_type": "x"}) == "1.2"
     assert api.asked_for("chat.postMessage") == [
         {
             "channel": "C1",
@@ -62,16 +56,16 @@ async def test_a_post_goes_out_without_unfurling_and_returns_its_ts(api: Api, sl
 
 
 async def test_an_update_without_blocks_takes_the_old_ones_away(api: Api, slack: SlackClient) -> None:
-    await slack.update("C1", "1.2", text="Hi")
+    await slack.chat.update("C1", "1.2", text="Hi")
     assert api.asked_for("chat.update")[0]["blocks"] == []
 
 
 async def test_a_stream_names_its_reader_and_their_workspace(api: Api, slack: SlackClient) -> None:
     api.will("chat.startStream", ok(ts="1.2"))
     chunk = {"type": "markdown_text", "text": "Hi"}
-    assert await slack.start_stream("C1", "1.1", user="U1", team="T2", chunks=[chunk]) == "1.2"
-    await slack.append_stream("C1", "1.2", [chunk])
-    await slack.stop_stream("C1", "1.2", blocks=[{"type": "divider"}])
+    assert await slack.streams.start("C1", "1.1", user="U1", team="T2", chunks=[chunk]) == "1.2"
+    await slack.streams.append("C1", "1.2", [chunk])
+    await slack.streams.stop("C1", "1.2", blocks=[{"type": "divider"}])
     start, append, stop = (arguments for _, arguments in api.asked)
     assert (start["recipient_user_id"], start["recipient_team_id"], start["chunks"]) == ("U1", "T2", [chunk])
     assert append == {"channel": "C1", "ts": "1.2", "chunks": [chunk]}
@@ -82,12 +76,12 @@ async def test_a_stream_names_its_reader_and_their_workspace(api: Api, slack: Sl
 
 async def test_many_calls_share_a_connection(api: Api, slack: SlackClient) -> None:
     for _ in range(20):
-        await slack.permalink("C1", "1.2")
+        await slack.chat.permalink("C1", "1.2")
     assert len(api.connections) == 1
 
 
 async def test_the_sdk_repeats_nothing_by_itself(slack: SlackClient) -> None:
-    assert slack.web.retry_handlers == []
+    assert slack.api.web.retry_handlers == []
 
 
 async def test_a_stream_whose_end_could_not_be_paid_for_is_not_begun(
@@ -95,16 +89,16 @@ async def test_a_stream_whose_end_could_not_be_paid_for_is_not_begun(
 ) -> None:
     api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(STREAM_SLOTS + 1)))
     for _ in range(STREAM_SLOTS):
-        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+        await slack.streams.start("C1", "1.1", user="U1", team="T1")
     with pytest.raises(SlackUnanswered) as caught:
-        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+        await slack.streams.start("C1", "1.1", user="U1", team="T1")
     assert (caught.value.reason, caught.value.sent) == ("ratelimited", False)
     assert len(api.asked) == STREAM_SLOTS
     for number in range(STREAM_SLOTS):
-        await slack.stop_stream("C1", f"1.{number}")
+        await slack.streams.stop("C1", f"1.{number}")
     assert len(api.asked_for("chat.stopStream")) == STREAM_SLOTS
     clock.advance(MINUTE)
-    await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    await slack.streams.start("C1", "1.1", user="U1", team="T1")
 
 
 async def test_a_stream_that_its_reader_ended_makes_room_for_another(
@@ -112,24 +106,24 @@ async def test_a_stream_that_its_reader_ended_makes_room_for_another(
 ) -> None:
     api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(STREAM_SLOTS + 1)))
     for _ in range(STREAM_SLOTS):
-        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+        await slack.streams.start("C1", "1.1", user="U1", team="T1")
     api.will("chat.appendStream", no("stopped_by_user"))
     with pytest.raises(SlackRefused):
-        await slack.append_stream("C1", "1.7", [])
+        await slack.streams.append("C1", "1.7", [])
     clock.advance(MINUTE)
-    await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    await slack.streams.start("C1", "1.1", user="U1", team="T1")
 
 
 async def test_a_stop_that_slack_limits_is_still_paid_for(api: Api, slack: SlackClient, clock: ManualClock) -> None:
     api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(STREAM_SLOTS)))
     for _ in range(STREAM_SLOTS):
-        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+        await slack.streams.start("C1", "1.1", user="U1", team="T1")
     api.will("chat.stopStream", limited("30"), ok())
     with pytest.raises(SlackUnanswered) as caught:
-        await slack.stop_stream("C1", "1.0")
+        await slack.streams.stop("C1", "1.0")
     assert caught.value.retry_after == pytest.approx(30.0)
     clock.advance(30.0)
-    await slack.stop_stream("C1", "1.0")
+    await slack.streams.stop("C1", "1.0")
 
 
 async def test_a_stream_that_a_dead_process_left_is_stopped_though_no_seat_is_free(
@@ -144,9 +138,9 @@ async def test_a_stream_that_a_dead_process_left_is_stopped_though_no_seat_is_fr
     ) as successor:
         api.will("chat.stopStream", limited("30"), ok())
         with pytest.raises(SlackUnanswered):
-            await successor.stop_stream("C1", "1.0")
+            await successor.streams.stop("C1", "1.0")
         clock.advance(30.0)
-        await successor.stop_stream("C1", "1.0")
+        await successor.streams.stop("C1", "1.0")
     assert len(api.asked_for("chat.stopStream")) == 2
     assert clock.monotonic() == began + 30.0
 
@@ -154,9 +148,9 @@ async def test_a_stream_that_a_dead_process_left_is_stopped_though_no_seat_is_fr
 async def test_words_for_a_stream_wait_for_nothing(api: Api, slack: SlackClient, clock: ManualClock) -> None:
     began = clock.monotonic()
     for _ in range(PACES["chat.appendStream"].burst):
-        await slack.append_stream("C1", "1.0", [])
+        await slack.streams.append("C1", "1.0", [])
     with pytest.raises(SlackUnanswered) as caught:
-        await slack.append_stream("C1", "1.0", [])
+        await slack.streams.append("C1", "1.0", [])
     assert (caught.value.reason, caught.value.sent) == ("ratelimited", False)
     assert clock.monotonic() == began
     assert len(api.asked) == PACES["chat.appendStream"].burst
@@ -171,19 +165,19 @@ async def test_a_rate_limit_is_waited_for_as_long_as_slack_asks(
 ) -> None:
     api.will("conversations.open", limited(asked), ok(channel={"id": "D1"}))
     began = clock.monotonic()
-    assert await slack.open_dm("U1") == "D1"
+    assert await slack.directory.open_dm("U1") == "D1"
     assert clock.monotonic() - began == pytest.approx(waited)
 
 
 async def test_a_rate_limit_in_a_200_answer_counts_as_well(api: Api, slack: SlackClient) -> None:
     api.will("conversations.open", no("rate_limited"), ok(channel={"id": "D1"}))
-    assert await slack.open_dm("U1") == "D1"
+    assert await slack.directory.open_dm("U1") == "D1"
 
 
 async def test_a_rate_limit_that_asks_for_too_long_is_told_as_not_sent(api: Api, slack: SlackClient) -> None:
     api.will("chat.startStream", limited("30"))
     with pytest.raises(SlackUnanswered) as caught:
-        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+        await slack.streams.start("C1", "1.1", user="U1", team="T1")
     assert (caught.value.reason, caught.value.sent) == ("ratelimited", False)
     assert caught.value.retry_after == pytest.approx(30.0)
     assert len(api.asked) == 1
@@ -193,7 +187,7 @@ async def test_a_limited_method_is_left_alone_by_the_next_caller_too(api: Api, s
     api.will("chat.appendStream", limited("30"))
     for _ in range(3):
         with pytest.raises(SlackUnanswered):
-            await slack.append_stream("C1", "1.2", [])
+            await slack.streams.append("C1", "1.2", [])
     assert len(api.asked) == 1
 
 
@@ -203,12 +197,12 @@ async def test_posts_to_a_channel_are_a_second_apart_after_a_burst(
     api.will("chat.postMessage", ok(ts="1.2"))
     began = clock.monotonic()
     for _ in range(POST_PACE.burst):
-        await slack.post("C1", text="Hi")
+        await slack.chat.post("C1", text="Hi")
     assert clock.monotonic() == began
     for _ in range(3):
-        await slack.post("C1", text="Hi")
+        await slack.chat.post("C1", text="Hi")
     assert clock.monotonic() - began == pytest.approx(3.0)
-    await slack.post("C2", text="Hi")
+    await slack.chat.post("C2", text="Hi")
     assert clock.monotonic() - began == pytest.approx(3.0)
 
 
@@ -230,22 +224,22 @@ async def test_an_answer_that_says_nothing_leaves_it_open_and_is_not_asked_again
 ) -> None:
     api.will("chat.postMessage", answer)
     with pytest.raises(SlackUnanswered) as caught:
-        await slack.post("C1", text=SECRET)
+        await slack.chat.post("C1", text=SECRET)
     assert (caught.value.reason, caught.value.sent, caught.value.method) == (reason, True, "chat.postMessage")
     assert len(api.asked) == 1
 
 
 async def test_silence_ends_in_a_timeout(api: Api, slack: SlackClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CALL_SECONDS", 0.05)
+    monkeypatch.setattr(transport, "CALL_SECONDS", 0.05)
     api.will("chat.postMessage", Answer(hangs=True))
     with pytest.raises(SlackUnanswered, match="timeout"):
-        await slack.post("C1", text="Hi")
+        await slack.chat.post("C1", text="Hi")
 
 
 async def test_a_call_that_reached_nobody_is_told_as_not_sent(clock: ManualClock) -> None:
     async with open_slack_client(token=TOKEN, base_url="http://127.0.0.1:9/api/", clock=clock) as slack:
         with pytest.raises(SlackUnanswered) as caught:
-            await slack.post("C1", text="Hi")
+            await slack.chat.post("C1", text="Hi")
     assert not caught.value.sent
 
 
@@ -253,7 +247,7 @@ async def test_a_refusal_has_its_name_and_details(api: Api, slack: SlackClient) 
     problem = "must be less than 3001 characters [json-pointer:/blocks/0/text/text]"
     api.will("chat.postMessage", no("invalid_blocks", errors=[problem], response_metadata={"messages": ["[ERROR] x"]}))
     with pytest.raises(SlackRefused) as caught:
-        await slack.post("C1", text="Hi")
+        await slack.chat.post("C1", text="Hi")
     assert (caught.value.method, caught.value.error) == ("chat.postMessage", "invalid_blocks")
     assert caught.value.details == (problem, "[ERROR] x")
     assert str(caught.value) == "chat.postMessage: invalid_blocks"
@@ -262,7 +256,7 @@ async def test_a_refusal_has_its_name_and_details(api: Api, slack: SlackClient) 
 async def test_a_missing_scope_is_named(api: Api, slack: SlackClient) -> None:
     api.will("conversations.members", no("missing_scope", needed="channels:read", provided="chat:write"))
     with pytest.raises(SlackRefused) as caught:
-        await slack.members("C1")
+        await slack.directory.members("C1")
     assert caught.value.details == ("needs the scope channels:read",)
 
 
@@ -281,7 +275,7 @@ async def test_neither_text_nor_token_appear_in_errors_or_logs(
 ) -> None:
     api.will("chat.postMessage", answer)
     with caplog.at_level(logging.INFO), pytest.raises((SlackRefused, SlackUnanswered)) as caught:
-        await slack.post("C1", text=SECRET)
+        await slack.chat.post("C1", text=SECRET)
     error = caught.value
     assert error.__cause__ is None
     assert error.__suppress_context__ or error.__context__ is None
@@ -294,10 +288,10 @@ async def test_wishes_that_are_fulfilled_already_are_no_errors(api: Api, slack: 
     api.will("reactions.add", no("already_reacted"))
     api.will("reactions.remove", no("no_reaction"), no("message_not_found"))
     api.will("chat.delete", no("message_not_found"))
-    await slack.react("C1", "1.2", "eyes")
-    await slack.unreact("C1", "1.2", "eyes")
-    await slack.unreact("C1", "1.2", "eyes")
-    await slack.delete("C1", "1.2")
+    await slack.chat.react("C1", "1.2", "eyes")
+    await slack.chat.unreact("C1", "1.2", "eyes")
+    await slack.chat.unreact("C1", "1.2", "eyes")
+    await slack.chat.delete("C1", "1.2")
 
 
 def person(**fields: object) -> Answer:
@@ -307,7 +301,7 @@ def person(**fields: object) -> Answer:
 
 async def test_a_person_is_read_whole(api: Api, slack: SlackClient) -> None:
     api.will("users.info", person())
-    user = await slack.user("U1")
+    user = await slack.directory.user("U1")
     assert (user.name, user.display_name, user.email) == ("Customer A", "cust", "customer.a@example.com")
     assert (user.locale, user.tz, user.team) == ("id-ID", "Asia/Jakarta", "T1")
     assert [user.is_guest, user.is_stranger, user.is_bot, user.deleted] == [False] * 4
@@ -317,10 +311,10 @@ async def test_a_person_is_read_whole(api: Api, slack: SlackClient) -> None:
 async def test_guests_strangers_bots_and_unconfirmed_addresses_are_told_apart(
     api: Api, slack: SlackClient, clock: ManualClock
 ) -> None:
-    async def read(**fields: object) -> module.SlackUser:
+    async def read(**fields: object) -> SlackUser:
         clock.advance(USER_SECONDS)
         api.will("users.info", person(**fields))
-        return await slack.user("U1")
+        return await slack.directory.user("U1")
 
     assert (await read(is_restricted=True)).is_guest
     assert (await read(is_ultra_restricted=True)).is_guest
@@ -335,11 +329,11 @@ async def test_guests_strangers_bots_and_unconfirmed_addresses_are_told_apart(
 
 async def test_a_person_is_remembered_for_a_while(api: Api, slack: SlackClient, clock: ManualClock) -> None:
     api.will("users.info", person())
-    await slack.user("U1")
-    await slack.user("U1")
+    await slack.directory.user("U1")
+    await slack.directory.user("U1")
     assert len(api.asked_for("users.info")) == 1
     clock.advance(USER_SECONDS)
-    await slack.user("U1")
+    await slack.directory.user("U1")
     assert len(api.asked_for("users.info")) == 2
 
 
@@ -347,10 +341,10 @@ async def test_only_so_many_people_are_remembered(
     api: Api, slack: SlackClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert USERS_KEPT > 2
-    monkeypatch.setattr(module, "USERS_KEPT", 2)
+    monkeypatch.setattr(directory, "USERS_KEPT", 2)
     api.will("users.info", person())
     for user in ("U1", "U2", "U3", "U1"):
-        await slack.user(user)
+        await slack.directory.user(user)
     assert len(api.asked_for("users.info")) == 4
 
 
@@ -360,33 +354,33 @@ async def test_lists_are_read_to_their_end(api: Api, slack: SlackClient) -> None
         ok(members=["U1", "U2"], response_metadata={"next_cursor": "c2"}),
         ok(members=["U3"], response_metadata={"next_cursor": ""}),
     )
-    assert await slack.members("C1") == {"U1", "U2", "U3"}
+    assert await slack.directory.members("C1") == {"U1", "U2", "U3"}
     assert api.asked_for("conversations.members")[1]["cursor"] == "c2"
 
 
 async def test_replies_come_with_their_metadata(api: Api, slack: SlackClient) -> None:
     api.will("conversations.replies", ok(messages=[{"ts": "1.1"}, {"ts": "1.2", "metadata": {"event_type": "x"}}]))
-    assert [message["ts"] for message in await slack.replies("C1", "1.1", oldest=1.5)] == ["1.1", "1.2"]
+    assert [message["ts"] for message in await slack.chat.replies("C1", "1.1", oldest=1.5)] == ["1.1", "1.2"]
     (asked,) = api.asked_for("conversations.replies")
     assert (asked["include_all_metadata"], asked["oldest"]) == ("1", "1.500000")
 
 
 async def test_who_the_app_is_is_asked_once(api: Api, slack: SlackClient) -> None:
-    first, second = await slack.auth(), await slack.auth()
+    first, second = await slack.api.auth(), await slack.api.auth()
     assert first is second
     assert (first.team, first.user, first.bot_id, first.team_name) == ("T1", "UBOT", "B1", "Example")
     assert len(api.asked) == 1
 
 
 async def test_a_press_is_answered_at_its_address(api: Api, slack: SlackClient) -> None:
-    assert await slack.respond(f"{api.url}actions", text="Done", replace=True)
+    assert await slack.chat.respond(f"{api.url}actions", text="Done", replace=True)
     assert api.asked_for("actions")[0]["replace_original"] is True
 
 
 @pytest.mark.parametrize("answer", [Answer("used_url", status=404, content_type="text/plain"), Answer(drops=True)])
 async def test_an_answer_to_a_press_that_is_not_taken_is_told(api: Api, slack: SlackClient, answer: Answer) -> None:
     api.will("actions", answer)
-    assert not await slack.respond(f"{api.url}actions", text="Done")
+    assert not await slack.chat.respond(f"{api.url}actions", text="Done")
 
 
 @pytest.mark.parametrize(
@@ -423,16 +417,16 @@ async def test_a_press_is_answered_at_slacks_addresses_and_nowhere_else(
             sent.append(self.url)
             return SimpleNamespace(status_code=200)
 
-    monkeypatch.setattr("bot.slack.client.AsyncWebhookClient", Hook)
-    assert await slack.respond(address, text="Done") is is_slacks
+    monkeypatch.setattr("bot.slack.api.chat.AsyncWebhookClient", Hook)
+    assert await slack.chat.respond(address, text="Done") is is_slacks
     assert sent == [address] * is_slacks
 
 
 async def test_views_prompts_and_private_messages_are_sent_as_slack_names_them(api: Api, slack: SlackClient) -> None:
-    await slack.publish_home("U1", {"type": "home", "blocks": []})
-    await slack.open_view("trigger", {"type": "modal"})
-    await slack.suggest_prompts("D1", None, [{"title": "a", "message": "b"}] * 6)
-    await slack.ephemeral("C1", "U1", text="Only you", thread_ts="1.1")
+    await slack.views.publish_home("U1", {"type": "home", "blocks": []})
+    await slack.views.open("trigger", {"type": "modal"})
+    await slack.views.suggest_prompts("D1", None, [{"title": "a", "message": "b"}] * 6)
+    await slack.chat.ephemeral("C1", "U1", text="Only you", thread_ts="1.1")
     asked = dict(api.asked)
     assert asked["views.publish"]["user_id"] == "U1"
     assert asked["views.open"]["trigger_id"] == "trigger"
@@ -442,7 +436,7 @@ async def test_views_prompts_and_private_messages_are_sent_as_slack_names_them(a
 
 async def test_a_conversation_is_read(api: Api, slack: SlackClient) -> None:
     api.will("conversations.info", ok(channel={"id": "C1", "name": "agents", "is_private": True, "is_member": True}))
-    channel = await slack.channel("C1")
+    channel = await slack.directory.channel("C1")
     assert (channel.name, channel.is_private, channel.is_member, channel.is_archived) == ("agents", True, True, False)
 
 
@@ -459,9 +453,9 @@ def test_what_is_not_supported_is_tried_again_later() -> None:
 async def test_deeply_nested_answers_do_no_harm(api: Api, slack: SlackClient) -> None:
     api.will("chat.postMessage", Answer("[" * 100_000))
     with pytest.raises(SlackUnanswered, match="unreadable"):
-        await slack.post("C1", text="Hi")
+        await slack.chat.post("C1", text="Hi")
 
 
 async def test_fields_of_another_kind_than_text_count_as_absent(api: Api, slack: SlackClient) -> None:
     api.will("auth.test", ok(team_id=["not", "text"], user_id=7))
-    assert (await slack.auth()).team == ""
+    assert (await slack.api.auth()).team == ""

@@ -7,8 +7,9 @@ import pytest
 from yarl import URL
 
 from bot.slack import files as copying
+from bot.slack.api.files import Refusal, is_slacks
 from bot.slack.client import open_slack_client
-from bot.slack.files import FileCopies, Refusal, is_slacks
+from bot.slack.files import FileCopies
 from bot.slack.outbox import Outbox
 from bot.slack.rate_limiter import MemoryBudget, RateLimiter
 from bot.store import outbox as rows
@@ -54,8 +55,8 @@ class Sender:
             token=TOKEN, base_url=self.host.api, clock=clock, rate_limiter=rate_limiter
         ) as slack:
             places = asyncio.Semaphore(1)
-            files = FileCopies(self.database, slack, clock, self.notes, places=places, megabytes=1)
-            outbox = Outbox(self.database, slack, clock, files=files)
+            files = FileCopies(self.database, slack.files, clock, self.notes, places=places, megabytes=1)
+            outbox = Outbox(self.database, slack.chat, slack.sessions, clock, files=files)
             payload = {"text": "Look", "files": [{"id": SOURCE, "name": "lamp.png"}], "if_missing": "_It is not here._"}
             async with self.database.transaction() as tx:
                 await rows.add(tx, Outgoing(KEY, "post", CHANNEL, payload, thread_ts=THREAD), now=clock.now())
@@ -121,20 +122,20 @@ async def test_a_message_that_is_never_seen_is_not_made_again(sender: Sender, ho
 
 
 async def test_redirects_within_slack_are_followed(sender: Sender, host: FileHost) -> None:
-    host.hands = host.leads_to(*["/pri/again"] * 5)
+    host.respond = host.leads_to(*["/pri/again"] * 5)
     assert await sender.sends() == []
     assert host.bearers == [f"Bearer {TOKEN}"] * 6
 
 
 async def test_redirects_without_an_end_are_not(sender: Sender, host: FileHost) -> None:
-    host.hands = host.leads_to(*["/pri/again"] * 6)
+    host.respond = host.leads_to(*["/pri/again"] * 6)
     assert await sender.sends() == ["refused"]
     assert told_alone(host)
 
 
 async def test_a_redirect_elsewhere_gets_neither_the_token_nor_a_visit(sender: Sender, host: FileHost) -> None:
     async with open_file_host() as foreign:
-        host.hands = host.leads_to(f"{foreign.root}/pri/lamp.png")
+        host.respond = host.leads_to(f"{foreign.root}/pri/lamp.png")
         assert await sender.sends() == ["outside"]
         assert foreign.bearers == []
     assert told_alone(host)
@@ -155,25 +156,25 @@ async def test_what_somebody_shared_is_given_to_slack_alone(sender: Sender, host
 
 
 async def test_a_content_without_an_end_is_read_up_to_the_limit(sender: Sender, host: FileHost) -> None:
-    host.hands = host.endless
+    host.respond = host.endless
     assert await sender.sends() == ["too_large"]
     assert host.sent < 40_000_000
     assert told_alone(host)
 
 
 @pytest.mark.parametrize(
-    ("hands", "why"),
+    ("respond", "why"),
     [("sign_in", "sign_in"), ("declared", "too_large"), ("packed", "refused"), ("refused", "refused")],
 )
-async def test_what_is_no_file_is_not_passed_on(sender: Sender, host: FileHost, hands: str, why: Refusal) -> None:
-    host.hands = getattr(host, hands)
+async def test_what_is_no_file_is_not_passed_on(sender: Sender, host: FileHost, respond: str, why: Refusal) -> None:
+    host.respond = getattr(host, respond)
     assert await sender.sends() == [why]
     assert host.given == []
     assert told_alone(host)
 
 
 async def test_a_page_is_passed_on_when_the_file_is_one(sender: Sender, host: FileHost) -> None:
-    host.file["mimetype"], host.hands = "text/html", host.sign_in
+    host.file["mimetype"], host.respond = "text/html", host.sign_in
     assert await sender.sends() == []
     assert host.given[0].startswith(b"<!doctype html>")
 

@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.api.chat import EVENT_TYPE, Chat
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.client import SlackClient
 from bot.slack.outbox import LANES, Claims, Outbox
-from bot.slack.rate_limiter import MemoryBudget, RateLimiter
 from bot.store import outbox as rows
 from bot.store.database import Database
 from bot.store.outbox import Method, Outgoing
@@ -35,7 +37,15 @@ async def sending(
 ) -> AsyncIterator[Outbox]:
     """An outbox; with `claims` it is one among several processes'."""
     poll_seconds = 0.01 if claims else None
-    outbox = Outbox(database, slack, Clock(now=0.0), essential=essential, claims=claims, poll_seconds=poll_seconds)
+    outbox = Outbox(
+        database,
+        slack.chat,
+        slack.sessions,
+        Clock(now=0.0),
+        essential=essential,
+        claims=claims,
+        poll_seconds=poll_seconds,
+    )
     task = asyncio.create_task(outbox.run())
     try:
         async with asyncio.timeout(patience(30)):
@@ -115,7 +125,7 @@ async def test_what_a_dead_process_may_have_sent_is_looked_up_first(
         await rows.mark_sending(tx, 1, attempts=0)
     if arrived:
         mark = {"event_type": EVENT_TYPE, "event_payload": {"o": "p"}}
-        await slack.client.post(SUPPORT, text="once", metadata=mark)
+        await slack.client.chat.post(SUPPORT, text="once", metadata=mark)
     await send_all(database, slack)
     assert slack.texts(SUPPORT) == ["once"]
 
@@ -128,7 +138,7 @@ async def test_a_refusal_for_good_fails_the_row_and_queues_what_follows(database
 
 
 async def test_a_delivery_queues_what_follows_once(database: Database, slack: LocalSlack) -> None:
-    root = await slack.client.post(AGENTS, text="from staff")
+    root = await slack.client.chat.post(AGENTS, text="from staff")
     mark = Outgoing("mark", "react", AGENTS, {"ts": root, "name": "outbox_tray"})
     await send_all(database, slack, post("p", "relayed", when_sent=(mark,)))
     reactions = slack.workspace.messages[AGENTS][root]["reactions"]
@@ -231,9 +241,9 @@ async def test_an_answer_that_is_about_the_row_itself_is_given_up_in_the_end(
 
 
 async def test_a_post_that_waits_holds_up_no_other_thread_of_its_channel(database: Database, slack: LocalSlack) -> None:
-    first, second = [await slack.client.post(SUPPORT, text=text) for text in ("first", "second")]
+    first, second = [await slack.client.chat.post(SUPPORT, text=text) for text in ("first", "second")]
 
-    class Stubborn(SlackClient):
+    class Stubborn(Chat):
         """Slack never takes what is said in one thread."""
 
         async def post(self, channel: str, *, text: str, thread_ts: str | None = None, **rest: Any) -> str:
@@ -242,7 +252,7 @@ async def test_a_post_that_waits_holds_up_no_other_thread_of_its_channel(databas
             return await super().post(channel, text=text, thread_ts=thread_ts, **rest)
 
     clock = Clock(now=0.0)
-    stubborn = Stubborn(slack.client.web, clock=clock, rate_limiter=RateLimiter(MemoryBudget(clock), clock))
+    stubborn = replace(slack.client, chat=Stubborn(slack.client.api, slack.client.sessions.ledger, clock))
     await queue(database, post("p", "waits", thread_ts=first), post("q", "waits too", thread_ts=first))
     await queue(database, post("r", "goes on", thread_ts=second), post("s", "a new one"))
     async with sending(database, stubborn) as outbox:
@@ -252,7 +262,7 @@ async def test_a_post_that_waits_holds_up_no_other_thread_of_its_channel(databas
 
 
 async def test_rows_of_one_thread_leave_in_order_whatever_fails(database: Database, slack: LocalSlack) -> None:
-    root = await slack.client.post(SUPPORT, text="question")
+    root = await slack.client.chat.post(SUPPORT, text="question")
     await slack.breaks(method="chat.postMessage", do="503", count=3)
     await slack.breaks(method="chat.postMessage", do="lost", count=1)
     await send_all(database, slack, *(post(f"p{number}", f"post {number}", thread_ts=root) for number in range(6)))
@@ -270,8 +280,8 @@ async def test_what_follows_a_card_waits_until_the_card_is_there(database: Datab
 async def test_a_message_is_deleted_by_the_row_that_posted_it_or_by_its_place(
     database: Database, slack: LocalSlack
 ) -> None:
-    stray = await slack.client.post(SUPPORT, text="stray")
-    changed = await slack.client.post(SUPPORT, text="before")
+    stray = await slack.client.chat.post(SUPPORT, text="stray")
+    changed = await slack.client.chat.post(SUPPORT, text="before")
     await send_all(
         database,
         slack,
@@ -291,8 +301,8 @@ async def test_a_message_is_deleted_by_the_row_that_posted_it_or_by_its_place(
 async def test_a_change_whose_answer_was_lost_is_simply_made_again(
     database: Database, slack: LocalSlack, method: str
 ) -> None:
-    ts = await slack.client.post(SUPPORT, text="before")
-    await slack.client.react(SUPPORT, ts, "outbox_tray")
+    ts = await slack.client.chat.post(SUPPORT, text="before")
+    await slack.client.chat.react(SUPPORT, ts, "outbox_tray")
     await slack.breaks(method=method, do="lost", count=1)
     change = {
         "chat.update": Outgoing("c", "update", SUPPORT, {"ts": ts, "text": "after"}),
@@ -312,7 +322,7 @@ async def test_a_change_whose_answer_was_lost_is_simply_made_again(
 async def test_a_mark_goes_after_it_was_put_and_one_on_a_message_that_is_gone_is_gone_too(
     database: Database, slack: LocalSlack
 ) -> None:
-    ts = await slack.client.post(SUPPORT, text="a message")
+    ts = await slack.client.chat.post(SUPPORT, text="a message")
     marks = {"ts": ts, "name": "eyes"}
     await send_all(database, slack, Outgoing("on", "react", SUPPORT, marks), Outgoing("off", "unreact", SUPPORT, marks))
     assert slack.marks(SUPPORT, ts) == []
@@ -378,12 +388,11 @@ class Owners:
         self.lost.append(let_go)
 
 
-class Late(SlackClient):
+class Late(Chat):
     """A post's turn comes when it is told so."""
 
     def __init__(self, slack: SlackClient) -> None:
-        clock = Clock(now=0.0)
-        super().__init__(slack.web, clock=clock, rate_limiter=RateLimiter(MemoryBudget(clock), clock))
+        super().__init__(slack.api, slack.sessions.ledger, Clock(now=0.0))
         self.waits, self.turn = asyncio.Event(), asyncio.Event()
 
     async def post(self, *arguments: Any, **named: Any) -> str:
@@ -431,7 +440,7 @@ async def test_a_call_whose_turn_comes_when_another_process_has_the_channel_is_n
     names: dict[str, str] = {}
     late = Late(slack.client)
     await queue(database, post("p", "once"))
-    async with sending(database, late, claims=Owners("one", names)) as one:
+    async with sending(database, replace(slack.client, chat=late), claims=Owners("one", names)) as one:
         await late.waits.wait()
         names[f"outbox/{SUPPORT}"] = "two"
         async with sending(database, slack.client, claims=Owners("two", names)) as two:
@@ -447,12 +456,12 @@ async def test_a_call_whose_turn_comes_after_another_process_has_tried_and_died_
 ) -> None:
     late = Late(slack.client)
     await queue(database, post("p", "once"))
-    async with sending(database, late, claims=Owners("one", {})) as one:
+    async with sending(database, replace(slack.client, chat=late), claims=Owners("one", {})) as one:
         await late.waits.wait()
         async with database.transaction() as tx:
             await rows.mark_sending(tx, 1, attempts=0)
         mark = {"event_type": EVENT_TYPE, "event_payload": {"o": "p"}}
-        ts = await slack.client.post(SUPPORT, text="once", metadata=mark)
+        ts = await slack.client.chat.post(SUPPORT, text="once", metadata=mark)
         late.turn.set()
         assert await one.deliver(post("p", "once")) == ts
     assert slack.texts(SUPPORT) == ["once"]
@@ -463,7 +472,7 @@ async def test_a_process_that_others_may_soon_take_for_dead_breaks_its_calls_off
 ) -> None:
     owners, late = Owners("me", {}), Late(slack.client)
     await queue(database, post("p", "once"))
-    async with sending(database, late, claims=owners) as outbox:
+    async with sending(database, replace(slack.client, chat=late), claims=owners) as outbox:
         await late.waits.wait()
         late.waits.clear()
         for let_go in owners.lost:
@@ -479,7 +488,7 @@ async def test_a_process_that_others_may_soon_take_for_dead_breaks_its_calls_off
 async def test_a_mark_that_is_refused_holds_up_no_words(
     database: Database, slack: LocalSlack, method: Method, call: str, fault: str
 ) -> None:
-    root = await slack.client.post(SUPPORT, text="a message")
+    root = await slack.client.chat.post(SUPPORT, text="a message")
     await slack.breaks(method=call, do=fault, count=100)
     mark = Outgoing("mark", method, SUPPORT, {"ts": root, "name": "eyes"})
     await send_all(database, slack, mark, post("p", "words"))

@@ -50,7 +50,7 @@ async def test_sixty_answers_at_once_come_whole_and_slack_has_nothing_to_refuse(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = FastClock()
-    caplog.set_level(logging.WARNING, logger="bot.slack.client")
+    caplog.set_level(logging.WARNING, logger="bot.slack.api.transport")
     # A stream's life is not what this is about, and a busy machine may be slow.
     rules = Rules(rate_limits=True, stream_seconds=3_000.0)
     async with (
@@ -71,7 +71,8 @@ async def answer(workspace: Workspace, slack: SlackClient, channel: str, clock: 
     """Ask, and answer there; where that was."""
     asked = await workspace.act.send(WRITERS[channel], channel, "A question?")
     async with open_stream(
-        slack,
+        slack.streams,
+        slack.chat,
         channel=channel,
         thread_ts=asked,
         user=WRITERS[channel],

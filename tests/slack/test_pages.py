@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.slack import client as module
-from bot.slack.client import PAGE_LIMITS, SlackClient
+from bot.slack.api import transport
+from bot.slack.api.transport import PAGE_LIMITS
+from bot.slack.client import SlackClient
 from local_slack.workspace import User, Workspace
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 
@@ -40,15 +41,15 @@ def fill(workspace: Workspace) -> str:
 
 
 async def count_members(slack: SlackClient, _: str) -> int:
-    return len([member for member in await slack.members(CHANNEL) if member.startswith("U0MANY")])
+    return len([member for member in await slack.directory.members(CHANNEL) if member.startswith("U0MANY")])
 
 
 async def count_messages(slack: SlackClient, _: str) -> int:
-    return len({message["ts"] for message in await slack.history(CHANNEL)})
+    return len({message["ts"] for message in await slack.chat.history(CHANNEL)})
 
 
 async def count_replies(slack: SlackClient, root: str) -> int:
-    return len({message["ts"] for message in await slack.replies(CHANNEL, root)}) - 1
+    return len({message["ts"] for message in await slack.chat.replies(CHANNEL, root)}) - 1
 
 
 READS: dict[str, Read] = {
@@ -69,7 +70,7 @@ async def test_a_list_of_several_pages_is_read_whole_with_documented_limits(slac
 
 
 def test_the_table_names_every_paged_call() -> None:
-    source = Path(module.__file__).read_text("utf-8")
-    paged = re.findall(r'self\._pages\(\s*"([^"]+)"', source)
+    calls = "".join(path.read_text("utf-8") for path in Path(transport.__file__).parent.glob("*.py"))
+    paged = re.findall(r'self\._api\.pages\(\s*"([^"]+)"', calls)
     assert sorted(paged) == sorted(PAGE_LIMITS)
-    assert source.count("cursor=cursor") == 1, "a paged call goes through _pages, which reads the table"
+    assert calls.count("cursor=cursor") == 1, "a paged call goes through SlackApi.pages, which reads the table"

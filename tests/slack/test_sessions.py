@@ -5,14 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.errors import Unreachable
-from bot.slack.client import (
-    NO_SESSIONS,
-    UNSUPPORTED_SECONDS,
-    SlackClient,
-    SlackRefused,
-    SlackUnanswered,
-    open_slack_client,
-)
+from bot.slack.api.errors import NO_SESSIONS, SlackRefused, SlackUnanswered
+from bot.slack.api.transport import UNSUPPORTED_SECONDS
+from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.rate_limiter import PACES
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, no, ok, open_api
@@ -38,7 +33,7 @@ async def slack(api: Api, clock: ManualClock) -> AsyncIterator[SlackClient]:
 
 
 async def show(slack: SlackClient, channel: str = "C1", thread_ts: str = "1.1") -> None:
-    await slack.show_work(channel, thread_ts, text="is looking…", title="Where is it?", initiator="U1")
+    await slack.sessions.show_work(channel, thread_ts, text="is looking…", title="Where is it?", initiator="U1")
 
 
 def asked(api: Api) -> list[str]:
@@ -107,49 +102,49 @@ async def test_a_call_without_an_answer_may_have_worked_and_leaves_the_thread_bu
     api.will(SET_STATUS, answer)
     await show(slack)
     assert asked(api) == [SET_STATUS]
-    assert slack.sessions.is_busy("C1", "1.1")
+    assert slack.sessions.ledger.is_busy("C1", "1.1")
     with pytest.raises(SlackUnanswered):
-        await slack.settle_session("C1", "1.1", "active")
-    assert slack.sessions.is_busy("C1", "1.1"), "to be said again"
+        await slack.sessions.settle("C1", "1.1", "active")
+    assert slack.sessions.ledger.is_busy("C1", "1.1"), "to be said again"
 
 
 async def test_a_line_is_cleared_only_where_no_message_has_done_so(api: Api, slack: SlackClient) -> None:
     api.will(SET_STATUS, no("feature_disabled"))
     api.will("chat.postMessage", ok(ts="1.2"))
     await show(slack)
-    await slack.post("C1", text="Here it is", thread_ts="1.1")
-    await slack.settle_session("C1", "1.1", "suspended")
+    await slack.chat.post("C1", text="Here it is", thread_ts="1.1")
+    await slack.sessions.settle("C1", "1.1", "suspended")
     assert asked(api)[2:] == ["chat.postMessage"]
     await show(slack)
-    await slack.settle_session("C1", "1.1", "active")
+    await slack.sessions.settle("C1", "1.1", "active")
     assert [line["status"] for line in api.asked_for(SET_LINE)] == ["is looking…", "is looking…", ""]
 
 
 async def test_a_stream_begins_and_ends_the_session_without_a_call_of_its_own(api: Api, slack: SlackClient) -> None:
     api.will("chat.startStream", ok(ts="1.2"))
-    await slack.start_stream("C1", "1.1", user="U1", team="T1")
-    assert slack.sessions.is_busy("C1", "1.1")
-    await slack.stop_stream("C1", "1.2")
-    assert not slack.sessions.is_busy("C1", "1.1")
+    await slack.streams.start("C1", "1.1", user="U1", team="T1")
+    assert slack.sessions.ledger.is_busy("C1", "1.1")
+    await slack.streams.stop("C1", "1.2")
+    assert not slack.sessions.ledger.is_busy("C1", "1.1")
     assert SET_STATUS not in asked(api)
 
 
 async def test_the_end_of_a_stream_keeps_a_session_suspended(api: Api, slack: SlackClient) -> None:
     api.will("chat.startStream", ok(ts="1.2"))
-    await slack.start_stream("C1", "1.1", user="U1", team="T1")
-    await slack.settle_session("C1", "1.1", "suspended")
-    await slack.stop_stream("C1", "1.2")
+    await slack.streams.start("C1", "1.1", user="U1", team="T1")
+    await slack.sessions.settle("C1", "1.1", "suspended")
+    await slack.streams.stop("C1", "1.2")
     assert api.asked_for("chat.stopStream")[0]["session_status"] == "suspended"
-    assert slack.sessions.is_shown("C1", "1.1", "suspended")
+    assert slack.sessions.ledger.is_shown("C1", "1.1", "suspended")
 
 
 async def test_a_stream_that_the_customer_stopped_leaves_the_thread_busy(api: Api, slack: SlackClient) -> None:
     api.will("chat.startStream", ok(ts="1.2"))
     api.will("chat.appendStream", no("stopped_by_user"))
-    await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    await slack.streams.start("C1", "1.1", user="U1", team="T1")
     with pytest.raises(Exception, match="stopped_by_user"):
-        await slack.append_stream("C1", "1.2", [{"type": "markdown_text", "text": "more"}])
-    assert slack.sessions.is_busy("C1", "1.1"), "Slack changes nothing of the session by itself"
+        await slack.streams.append("C1", "1.2", [{"type": "markdown_text", "text": "more"}])
+    assert slack.sessions.ledger.is_busy("C1", "1.1"), "Slack changes nothing of the session by itself"
 
 
 @pytest.mark.parametrize("has_sessions", [True, False])
@@ -159,23 +154,23 @@ async def test_an_archived_channel_is_told_at_the_first_call(has_sessions: bool,
     with pytest.raises(Unreachable):
         await show(slack)
     assert asked(api)[-1] == (SET_STATUS if has_sessions else SET_LINE)
-    await slack.settle_session("C1", "1.1", "active")
+    await slack.sessions.settle("C1", "1.1", "active")
 
 
 async def test_a_deactivated_person_is_no_dead_token(api: Api, slack: SlackClient) -> None:
-    await slack.auth()
+    await slack.api.auth()
     api.will("chat.postMessage", no("account_inactive"))
     with pytest.raises(SlackRefused) as refused:
-        await slack.post("D1", text="Hi")
+        await slack.chat.post("D1", text="Hi")
     assert refused.value.error == "user_disabled"
-    assert await slack.find_token_fault() is None
+    assert await slack.api.find_token_fault() is None
     api.will("auth.test", no("account_inactive"))
     with pytest.raises(SlackRefused) as refused:
-        await slack.post("D1", text="Hi")
+        await slack.chat.post("D1", text="Hi")
     assert refused.value.error == "account_inactive"
 
 
 async def test_a_thread_without_a_session_needs_no_title(api: Api, slack: SlackClient) -> None:
     api.will(RENAME, no("session_not_found"))
-    await slack.rename_session("C1", "1.1", "Your question")
+    await slack.sessions.rename("C1", "1.1", "Your question")
     assert api.asked_for(RENAME) == [{"channel_id": "C1", "thread_ts": "1.1", "title": "Your question"}]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.errors import Superseded, Unreachable
 from bot.guard.guardrails import OutputGate
-from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.stream import StreamLimits, open_stream
 from tests.doubles.clock import ManualClock
 from tests.patience import patience
@@ -74,6 +74,7 @@ async def write(
             opened.append(ts)
 
     async with open_stream(
+        thread,
         thread,
         channel="C1",
         thread_ts="1795000000.000100",
@@ -331,7 +332,7 @@ async def test_taking_up_an_answer_stops_what_streams_and_nothing_else() -> None
     thread = Thread()
     left: list[str] = []
     await write(thread, ANSWER, opened=left)
-    unfinished = await thread.start_stream("C1", "1795000000.000100", user="U1", team="T1")
+    unfinished = await thread.start("C1", "1795000000.000100", user="U1", team="T1")
     thread.calls.clear()
     await write(thread, ANSWER, adopt=[*left, unfinished])
     exactly(thread, "".join(ANSWER))
@@ -467,10 +468,10 @@ async def test_progress_cards_change_in_place_among_the_words() -> None:
 
 async def test_without_progress_cards_the_words_are_shown_all_the_same() -> None:
     class NoCards(Thread):
-        async def start_stream(self, *arguments: Any, chunks: Any = (), **named: Any) -> str:
+        async def start(self, *arguments: Any, chunks: Any = (), **named: Any) -> str:
             if any(chunk["type"] == "task_update" for chunk in chunks):
                 raise SlackRefused("start", "invalid_chunks")
-            return await super().start_stream(*arguments, chunks=chunks, **named)
+            return await super().start(*arguments, chunks=chunks, **named)
 
     thread = NoCards()
     async with opened(thread) as writer:
@@ -484,10 +485,10 @@ async def test_without_progress_cards_the_words_are_shown_all_the_same() -> None
 
 async def test_a_footer_that_slack_does_not_know_is_made_plainer() -> None:
     class OldSlack(Thread):
-        async def stop_stream(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
+        async def stop(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
             if any(block["type"] == "context_actions" for block in blocks or ()):
                 raise SlackRefused("stop", "invalid_blocks")
-            await super().stop_stream(*arguments, blocks=blocks, **named)
+            await super().stop(*arguments, blocks=blocks, **named)
 
     thread = OldSlack()
     await write(thread, ["An ", "answer."], blocks=FEEDBACK)
@@ -497,10 +498,10 @@ async def test_a_footer_that_slack_does_not_know_is_made_plainer() -> None:
 
 async def test_a_footer_that_slack_refuses_under_the_answer_is_a_reply_of_its_own() -> None:
     class NoBlocks(Thread):
-        async def stop_stream(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
+        async def stop(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
             if blocks:
                 raise SlackRefused("stop", "invalid_blocks")
-            await super().stop_stream(*arguments, blocks=blocks, **named)
+            await super().stop(*arguments, blocks=blocks, **named)
 
     thread = NoBlocks()
     await write(thread, ["An ", "answer."], blocks=FEEDBACK)
@@ -517,9 +518,9 @@ async def test_a_footer_that_slack_refuses_everywhere_leaves_what_it_says() -> N
                 raise AssertionError("a footer was shown")
             return answer
 
-        async def stop_stream(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
+        async def stop(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
             _refuse(blocks)
-            await super().stop_stream(*arguments, blocks=blocks, **named)
+            await super().stop(*arguments, blocks=blocks, **named)
 
         async def post(self, *arguments: Any, blocks: Any = None, **named: Any) -> str:
             _refuse(blocks)
@@ -633,6 +634,7 @@ def opened(
     may_speak: Any = None,
 ) -> Any:
     return open_stream(
+        thread,
         thread,
         channel="D1",
         thread_ts="1795000000.000100",

@@ -22,7 +22,7 @@ LIMITS = StreamLimits(flush_seconds=0.01, message_bytes=700, retry_seconds=0.01)
 TABLE = "| Parcel | Day |\n|---|---|\n| 1 | Monday |\n\n"
 """Of which Slack makes a table and no rich text."""
 FOOTER = cards.answer_footer(
-    load_sentences(), "en", ref="7", sources=[cards.Source("Returns", "https://help.example.com/r")]
+    load_sentences(), "en", ref="7", sources=[cards.AnswerSource("Returns", "https://help.example.com/r")]
 )
 
 
@@ -44,7 +44,8 @@ async def ask(workspace: Workspace) -> str:
 
 def writing(slack: SlackClient, thread_ts: str, *, adopt: tuple[str, ...] | None = None) -> Any:
     return open_stream(
-        slack,
+        slack.streams,
+        slack.chat,
         channel="C0SUPPORT",
         thread_ts=thread_ts,
         user="U0CUSTOMERA",
@@ -159,7 +160,7 @@ async def test_a_table_takes_no_half_open_answers_place_and_is_shown_once(
 ) -> None:
     thread_ts = await ask(workspace)
     chunk = {"type": "markdown_text", "text": "Let me look."}
-    left = await slack.start_stream("C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk])
+    left = await slack.streams.start("C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk])
     async with writing(slack, thread_ts, adopt=(left,)) as writer:
         await write(workspace, writer, [TABLE])
         await writer.finish(blocks=FOOTER.blocks)
@@ -181,8 +182,8 @@ async def test_what_ends_an_answer_stands_under_all_the_blocks_that_slack_made_o
         {"type": "table", "rows": [[{"type": "raw_text", "text": "Day"}]]},
     ]
     footer = {"type": "context", "elements": [{"type": "mrkdwn", "text": "A source"}]}
-    ts = await slack.post("C0SUPPORT", text="Returns", blocks=[*made, footer], thread_ts=thread_ts)
-    place = Place(slack, "C0SUPPORT", thread_ts, user="", team="T0FRONTDESK", key="turn/1/answer")
+    ts = await slack.chat.post("C0SUPPORT", text="Returns", blocks=[*made, footer], thread_ts=thread_ts)
+    place = Place(slack.streams, slack.chat, "C0SUPPORT", thread_ts, user="", team="T0FRONTDESK", key="turn/1/answer")
     for _ in range(2):
         await place.end_with(workspace.message("C0SUPPORT", ts), "I was interrupted.")
     kept = [block["type"] for block in workspace.message("C0SUPPORT", ts)["blocks"]]
@@ -203,8 +204,8 @@ async def test_stop_ends_the_answer(workspace: Workspace, slack: SlackClient) ->
 async def test_a_half_open_answer_of_a_dead_process_is_replaced_whole(workspace: Workspace, slack: SlackClient) -> None:
     thread_ts = await ask(workspace)
     chunk = {"type": "markdown_text", "text": "Sentence 0 says so"}
-    left = await slack.start_stream("C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk])
-    unreported = await slack.start_stream(
+    left = await slack.streams.start("C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk])
+    unreported = await slack.streams.start(
         "C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk]
     )
     async with writing(slack, thread_ts, adopt=(left,)) as writer:
@@ -232,13 +233,13 @@ async def test_that_an_answer_was_interrupted_is_said_once_however_often_it_is_d
 
 
 async def test_people_and_channels_are_read(workspace: Workspace, slack: SlackClient) -> None:
-    me = await slack.auth()
+    me = await slack.api.auth()
     assert (me.team, me.user, me.bot_id) == ("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK")
-    customer, guest, stranger = [await slack.user(user) for user in ("U0CUSTOMERB", "U0GUEST", "U0STRANGER")]
+    customer, guest, stranger = [await slack.directory.user(user) for user in ("U0CUSTOMERB", "U0GUEST", "U0STRANGER")]
     assert (customer.email, customer.locale) == ("customer.b@example.com", "id-ID")
     assert (customer.is_guest, guest.is_guest, stranger.is_stranger) == (False, True, True)
-    assert {"U0AGENTA", "U0AGENTB"} <= await slack.members("C0AGENTS")
-    assert (await slack.channel("C0AGENTS")).is_private
-    assert await slack.open_dm("U0CUSTOMERA") == "D0CUSTOMERA"
+    assert {"U0AGENTA", "U0AGENTB"} <= await slack.directory.members("C0AGENTS")
+    assert (await slack.directory.channel("C0AGENTS")).is_private
+    assert await slack.directory.open_dm("U0CUSTOMERA") == "D0CUSTOMERA"
     thread_ts = await ask(workspace)
-    assert thread_ts.replace(".", "") in await slack.permalink("C0SUPPORT", thread_ts)
+    assert thread_ts.replace(".", "") in await slack.chat.permalink("C0SUPPORT", thread_ts)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bot.errors import Unreachable
 from bot.guard.guardrails import OutputGate
-from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.place import TOO_LONG
 from bot.slack.stream import CANNOT_STREAM, StreamLimits, open_stream
 from tests.doubles.clock import ManualClock
@@ -139,6 +139,7 @@ async def write(
         opened.append(ts)
 
     async with open_stream(
+        thread,
         thread,
         channel="C1",
         thread_ts=QUESTION,

@@ -6,11 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bot.slack.client import Block, Chunk, Identity, Ready, SlackRefused, SlackUnanswered
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.api.transport import Block, Chunk, Ready
 
 Answer = TypeVar("Answer")
-
-ME = Identity(team="T1", user="UBOT", bot_id="B1", url="https://example.slack.com/", team_name="Example")
 
 LOST_REQUEST = "lost request"
 """The call never arrives, and nobody says so."""
@@ -73,10 +72,7 @@ class Thread:
         """Streams that are still running."""
         return [ts for ts, message in self.messages.items() if message.streaming and ts not in self.stuck]
 
-    async def auth(self) -> Identity:
-        return ME
-
-    async def start_stream(
+    async def start(
         self,
         channel: str,
         thread_ts: str,
@@ -91,15 +87,13 @@ class Thread:
 
         return await self._call("start", start, ready=ready)
 
-    async def append_stream(
-        self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
-    ) -> None:
+    async def append(self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None) -> None:
         def append() -> None:
             self._grown(self._running(ts), chunks)
 
         await self._call("append", append, ts, ready=ready)
 
-    async def stop_stream(
+    async def stop(
         self,
         channel: str,
         ts: str,
@@ -163,17 +157,16 @@ class Thread:
 
         await self._call("delete", delete, ts)
 
-    async def replies(self, channel: str, thread_ts: str, *, oldest: float | None = None) -> list[dict[str, Any]]:
+    async def own_replies(self, channel: str, thread_ts: str, *, oldest: float | None = None) -> list[dict[str, Any]]:
         def replies() -> list[dict[str, Any]]:
-            question = {"ts": thread_ts, "user": "U1", "text": "?"}
-            return [question, *(self._as_slack(ts) for ts in sorted(self.messages))]
+            return [self._as_slack(ts) for ts in sorted(self.messages)]
 
         return await self._call("replies", replies)
 
     def _as_slack(self, ts: str) -> dict[str, Any]:
         message = self.messages[ts]
         state = {"streaming_state": "in_progress" if message.streaming else "completed"} if message.streamed else {}
-        return {"ts": ts, "bot_id": ME.bot_id, "text": "", "metadata": message.metadata, **state}
+        return {"ts": ts, "text": "", "metadata": message.metadata, **state}
 
     async def _call(
         self, method: str, act: Callable[[], Answer], ts: str = "", *, ready: Ready | None = None
