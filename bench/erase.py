@@ -46,8 +46,9 @@ from bot.errors import StoreUnavailable
 from bot.ingest.inbox import Inbox
 from bot.ingest.interrupts import Interrupts
 from bot.language.sentences import load_sentences
-from bot.slack.client import SlackRefused
+from bot.slack.api.errors import SlackRefused
 from bot.store import attempts, cases, inbox, persons, schema
+from bot.store.bodies import InteractionBody, MessageBody
 from bot.store.database import Database, Transaction, open_database
 from bot.store.inbox import Arrival
 from bot.telemetry import Metrics
@@ -124,14 +125,14 @@ class Events:
     """Messages of other customers, which come all the time."""
 
     def __init__(self, database: Database) -> None:
-        self._inbox = Inbox(database, Nowhere(), SystemClock(), Metrics())
+        self._inbox = Inbox(database, SystemClock(), Metrics())
         self.seconds: list[float] = []
         self.refused = 0
 
     async def run(self) -> None:
         """Let them come until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._inbox.run())
+            tasks.create_task(self._inbox.run(Nowhere()))
             number = 0
             while True:
                 number += 1
@@ -140,7 +141,7 @@ class Events:
 
     async def _one(self, ts: str, number: int) -> None:
         thread = ThreadRef(TEAM, f"D9{number:07}", ts)
-        body = {"text": "Where is my order?", "files": []}
+        body = MessageBody("Where is my order?")
         arrival = Arrival(f"Ev9{ts}/{number}", "message", thread, ts, f"U9{number:07}", TEAM, body, addressed=True)
         began = time.monotonic()
         try:
@@ -191,15 +192,15 @@ def _erasure(database: Database) -> Erasure:
     nothing, clock = cast(Any, Nowhere()), SystemClock()
     sentences = load_sentences()
     messages = CaseMessages(sentences, AGENTS)
-    of_cases = Cases(database, nothing, nothing, clock, messages, Metrics())
+    of_cases = Cases(database, nothing, nothing, nothing, clock, messages, Metrics())
     nothing.cases = of_cases
-    relay = Relay(database, nothing, nothing, clock, messages, Staff(nothing, clock, agent_channel=AGENTS))
+    relay = Relay(database, nothing, nothing, nothing, clock, messages, Staff(nothing, clock, agent_channel=AGENTS))
     thoughts = MessageEdits(database, nothing, clock, sentences, nothing, relay)
     return Erasure(database, nothing, nothing, of_cases, thoughts, Interrupts(), Nowhere().show)
 
 
 async def _ask(database: Database, user: str) -> inbox.InboxItem:
-    body = {"action": persons.REQUEST, "value": "", "message_ts": "V", "response_url": "", "text": ""}
+    body = InteractionBody(persons.REQUEST, message_ts="V")
     interaction = Arrival(
         "Ev-erase", "interaction", ThreadRef(TEAM, "V0HOME", "V0HOME"), "1.1", user, TEAM, body, addressed=True
     )

@@ -44,7 +44,7 @@ INDEX_RETRY_DELAY = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ArticleFolder:
     """Writes the folder of articles."""
 
     data: Path
@@ -121,31 +121,35 @@ class Publisher(Protocol):
 class Publishing:
     """Keeps the index up to date with the articles, and closes suggestions that no one decides on."""
 
-    def __init__(self, shelf: Shelf, clock: Clock, publish: Publisher, expire: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        shelf: ArticleFolder,
+        clock: Clock,
+        publish: Publisher,
+        expire: Callable[[], Awaitable[None]],
+        changes: asyncio.Event,
+    ) -> None:
+        """`changes` is set whenever this process has changed the articles."""
         self._shelf = shelf
         self._clock = clock
         self._publish = publish
         self._expire = expire
-        self._woken = asyncio.Event()
+        self._changes = changes
         self._not_before = float("-inf")
         self._alerts = Alerts()
-
-    def wake(self) -> None:
-        """Signal that this process has changed the articles."""
-        self._woken.set()
 
     async def run(self) -> None:
         """Check and refresh until cancelled."""
         while True:
             napping = asyncio.ensure_future(self._clock.sleep(ARTICLE_POLL_INTERVAL))
-            waking = asyncio.create_task(self._woken.wait())
+            waking = asyncio.create_task(self._changes.wait())
             try:
                 await asyncio.wait({napping, waking}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 napping.cancel()
                 waking.cancel()
-            is_ours = self._woken.is_set()
-            self._woken.clear()
+            is_ours = self._changes.is_set()
+            self._changes.clear()
             try:
                 await self.look(follows=not is_ours)
             except Exception as error:  # noqa: BLE001 - memory may run out, and whoever stopped looking would never look

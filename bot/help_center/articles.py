@@ -23,17 +23,17 @@ from bot.conversation import ThreadRef
 from bot.errors import FrontdeskError
 from bot.guard.guardrails import clean, mask
 from bot.guard.personal_data import without_personal
-from bot.help_center import texts as words
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.help_center import texts
+from bot.slack.api.chat import Chat
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape, from_slack
 from bot.slack.outbox import Outbox
-from bot.store import audit, cases, outbox, suggestions
-from bot.store import drafts as draft_rows
+from bot.store import audit, cases, drafts, outbox, suggestions
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
 from bot.store.suggestions import State, Suggestion
-from bot.views import article_cards as learning_cards
+from bot.views import article_cards
 from bot.views.dialogs import ANSWER_LIMIT, QUESTION_LIMIT, TITLE_LIMIT
 from knowledge.config import LEARNED
 from knowledge.knowledge_base import KnowledgeBase
@@ -63,16 +63,16 @@ class UnknownArticle(FrontdeskError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class ArticleText:
     """The texts of an article."""
 
     title: str
     question: str
     answer: str
 
-    def fitted(self) -> "Wording":
+    def fitted(self) -> "ArticleText":
         """The texts ready to be stored: without secrets and hidden characters, cut to fit the columns and dialog."""
-        return Wording(
+        return ArticleText(
             mask(clean(" ".join(self.title.split()), limit=TITLE_LIMIT)),
             mask(clean(" ".join(self.question.split()), limit=QUESTION_LIMIT)),
             mask(clean(self.answer, limit=ANSWER_LIMIT)),
@@ -101,7 +101,7 @@ class Articles:
     """Carries out staff's decisions on articles."""
 
     database: Database
-    slack: SlackClient
+    chat: Chat
     outbox: Outbox
     clock: Clock
     knowledge: KnowledgeBase
@@ -118,7 +118,7 @@ class Articles:
         number: int,
         user: str,
         *,
-        wording: Wording | None = None,
+        wording: ArticleText | None = None,
         version: int | None = None,
         replacing: bool = False,
     ) -> None:
@@ -134,16 +134,16 @@ class Articles:
         now = self.clock.now()
         async with self.database.transaction() as tx:
             before = await _undecided(tx, number, version=version)
-            given = wording.fitted() if wording else Wording(before.title, before.question, before.answer)
+            given = wording.fitted() if wording else ArticleText(before.title, before.question, before.answer)
             old = article_in(before.close_to) if replacing else None
             text = {"title": given.title, "question": given.question, "answer": given.answer}
             after = await self._change(tx, before, "approved", user, **text)
             instead_of = ""
             if old is not None and (other := await suggestions.find(tx, old)) and other.state == "approved":
                 gone = await self._change(tx, other, "replaced", user, reason=str(number))
-                await self._show(tx, gone, learning_cards.replaced(by=user, number=str(number)))
+                await self._show(tx, gone, article_cards.replaced(by=user, number=str(number)))
                 instead_of = str(old)
-            outcome = learning_cards.approved(number=number, by=user, at=now, instead_of=instead_of)
+            outcome = article_cards.approved(number=number, by=user, at=now, instead_of=instead_of)
             await self._show(tx, after, outcome)
         self._tell()
 
@@ -151,11 +151,11 @@ class Articles:
         """Discard a suggestion. `reason` is a key of `learning_cards.REASONS`. Raises what `approve` raises."""
         async with self.database.transaction() as tx:
             after = await self._change(tx, await _undecided(tx, number), "discarded", user, reason=reason)
-            outcome = learning_cards.discarded(by=user, reason=reason)
+            outcome = article_cards.discarded(by=user, reason=reason)
             await self._show(tx, after, outcome)
         self.outbox.wake()
 
-    async def add(self, wording: Wording, user: str, *, thread: ThreadRef, ts: str) -> None:
+    async def add(self, wording: ArticleText, user: str, *, thread: ThreadRef, ts: str) -> None:
         """Make an article from the message at `ts` of the thread, and say so there. Raises Decided if it already is."""
         now, key, given = self.clock.now(), f"message/{thread.channel}/{ts}", wording.fitted()
         text = {"title": given.title, "question": given.question, "answer": given.answer}
@@ -179,11 +179,11 @@ class Articles:
                 if before is None or before.state == "approved":
                     raise Decided(before or new)
                 after = await self._change(tx, before, "approved", user, **text)
-                outcome = learning_cards.approved(number=after.id, by=user, at=now)
+                outcome = article_cards.approved(number=after.id, by=user, at=now)
                 await self._show(tx, after, outcome)
             else:
                 await self._note(tx, made, user)
-                card = learning_cards.added(number=made.id, by=user, at=now, **text)
+                card = article_cards.added(number=made.id, by=user, at=now, **text)
                 key = suggestion_key(made.id)
                 shown = Outgoing(key, "post", thread.channel, payload(card), thread_ts=thread.ts, case_id=made.case_id)
                 await outbox.add(tx, shown, now=now)
@@ -196,7 +196,7 @@ class Articles:
             if before is None or before.state != "approved":
                 return f"There is no article {number}. `/kb learned` lists those there are."
             after = await self._change(tx, before, "forgotten", user)
-            await self._show(tx, after, learning_cards.forgotten(by=user))
+            await self._show(tx, after, article_cards.forgotten(by=user))
         self._tell()
         return f"Article {number} is taken back: “{escape(before.title)}”. Within a minute nobody is answered from it."
 
@@ -207,7 +207,7 @@ class Articles:
             for old in overdue:
                 with contextlib.suppress(Decided):
                     gone = await self._change(tx, old, "expired", "frontdesk")
-                    await self._show(tx, gone, learning_cards.EXPIRED)
+                    await self._show(tx, gone, article_cards.EXPIRED)
         if overdue:
             self.outbox.wake()
 
@@ -219,23 +219,23 @@ class Articles:
             return "Nothing was added to the knowledge base yet. A solved case's card has *Suggest an article*."
         lines = [f"*Articles that staff added*: {len(found)}"]
         for article in reversed(found[-MAX_LISTED_ARTICLES:]):
-            since = words.moment(article.decided_at or article.made_at)
+            since = texts.moment(article.decided_at or article.made_at)
             origin = f", from {article.ref}" if article.ref else ""
             line = f"• *{article.id}*  {escape(article.title)}{origin}, <@{article.decided_by}> {since}"
             lines.append(f"{line}\n   {await self._finds(article)}")
         if len(found) > MAX_LISTED_ARTICLES:
             lines.append(f"… and {len(found) - MAX_LISTED_ARTICLES} older ones.")
         lines.append("`/kb forget <number>` takes one back.")
-        return words.fitting("\n".join(lines))
+        return texts.fitting("\n".join(lines))
 
-    async def prefilled(self, thread: ThreadRef, ts: str, text: str, *, is_copy: bool) -> Wording:
+    async def prefilled(self, thread: ThreadRef, ts: str, text: str, *, is_copy: bool) -> ArticleText:
         """The texts that the dialog first shows for a message in a team channel: its words, and the question before it.
 
         `is_copy` is set if the app posted the message as a copy of a customer's words, which are then the question.
         """
         async with self.database.transaction() as tx:
             case = await self._case_at(tx, thread)
-            said = await draft_rows.conversation(tx, case) if case else []
+            said = await drafts.conversation(tx, case) if case else []
         names = names_of(case, said) if case else []
         if is_copy:
             question = "\n".join(line.removeprefix("&gt;").removeprefix(">") for line in text.splitlines()[1:])
@@ -248,7 +248,7 @@ class Articles:
         """The text of the message before this one in the thread. Empty if Slack does not reply in time."""
         try:
             async with asyncio.timeout(QUESTION_TIMEOUT):
-                said = await self.slack.replies(thread.channel, thread.ts)
+                said = await self.chat.replies(thread.channel, thread.ts)
         except (SlackRefused, SlackUnanswered, TimeoutError):
             return ""
         before = [str(each.get("text", "")) for each in said if str(each.get("ts", "")) < ts]
@@ -281,7 +281,7 @@ class Articles:
         shown = await outbox.by_key(tx, key)
         if shown is None:
             return
-        card = learning_cards.decided(
+        card = article_cards.decided(
             origin=after.ref or "a message",
             title=after.title,
             question=after.question,
@@ -312,7 +312,7 @@ def status_text(suggestion: Suggestion) -> str:
         case "approved":
             return f"It is article {suggestion.id} already, approved{by}."
         case "discarded":
-            return f"It was discarded{by}: {learning_cards.REASONS.get(suggestion.reason, suggestion.reason)}."
+            return f"It was discarded{by}: {article_cards.REASONS.get(suggestion.reason, suggestion.reason)}."
         case "expired":
             return "It expired: nobody decided within four weeks."
         case _:
@@ -331,9 +331,9 @@ def suggestion_key(number: int) -> str:
     return f"suggestion/{number}"
 
 
-def _prefilled(question: str, answer: str, names: Sequence[str]) -> Wording:
+def _prefilled(question: str, answer: str, names: Sequence[str]) -> ArticleText:
     question, answer = (without_personal(text, names=names).strip() for text in (question, answer))
-    return Wording(" ".join(question.split())[:TITLE_LIMIT], " ".join(question.split()), answer)
+    return ArticleText(" ".join(question.split())[:TITLE_LIMIT], " ".join(question.split()), answer)
 
 
 async def _the(tx: Transaction, number: int) -> Suggestion:

@@ -15,8 +15,8 @@ from typing import get_args
 from bot.agent.endpoints import Price
 from bot.clock import DAY, Clock
 from bot.errors import StoreUnavailable
-from bot.help_center import texts as words
-from bot.help_center.article_folder import Shelf
+from bot.help_center import texts
+from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.gaps import QUESTIONS, gaps_from, impersonal, the_same
 from bot.help_center.index_replication import ReplicationStatus, replication_status
 from bot.help_center.schedule import NAME
@@ -83,10 +83,15 @@ class Library:
     """The price of the embedder, if it costs money and the price is known."""
     database: Database | None = None
     """None on a command line without a database. Then gaps are unknown, and no audit entry is written."""
-    shelf: Shelf | None = None
+    shelf: ArticleFolder | None = None
     """The articles that staff added, which are a source of the public base. None if the index is not the served one."""
     failures: dict[Audience, str] = field(default_factory=dict)
     """Audience -> why its base differs from its sources, until a refresh succeeds."""
+
+    async def problems(self) -> str:
+        """Everything that the last build of each base left out, in full."""
+        told = [texts.problems((await base.status()).left_out, audience=audience) for audience, base in self._all()]
+        return "\n\n".join(told)
 
     async def status(self) -> str:
         """The status of both bases, and the time of the next refresh."""
@@ -94,14 +99,14 @@ class Library:
         for audience, base in self._all():
             status, failure = await base.status(), self.failures.get(audience)
             told.append(
-                words.status(status, audience=audience, failure=failure, among=await self._replication_status(audience))
+                texts.status(status, audience=audience, failure=failure, among=await self._replication_status(audience))
             )
         told += self._left_out()
         if self.source is None and self.database is not None:
             told.append("`KB_PATH` is not set: nothing is read.")
         if due := await self._due():
-            told.append(f"Next refresh {words.moment(due)}.")
-        return words.fitting("\n\n".join(told))
+            told.append(f"Next refresh {texts.moment(due)}.")
+        return texts.fitting("\n\n".join(told))
 
     async def search(self, query: str, only: Filter = EVERYTHING) -> str:
         """What a customer's question would find, with the scores, and what it finds in the internal base."""
@@ -109,10 +114,10 @@ class Library:
             return "Search for what?"
         async with asyncio.TaskGroup() as tasks:
             asked = [(a, base, tasks.create_task(base.search(query, only=only))) for a, base in self._all()]
-        told = [words.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
-        return words.fitting("\n\n".join(told))
+        told = [texts.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
+        return texts.fitting("\n\n".join(told))
 
-    async def refresh(self, interrupt: Refresh, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
+    async def refresh(self, interrupt: Refresh, *, begins: Tell, watch: texts.Watch, by: str = "") -> str:
         """Refresh the bases from their sources, and say what changed. Until it is done, the present index serves.
 
         `begins` is called once, when the refresh begins. From then on `watch` tracks its progress. `by` is the user
@@ -121,11 +126,11 @@ class Library:
         try:
             targets = await self.targets(interrupt)
         except KnowledgeError as error:
-            return f":warning: Not refreshed. {words.plain(str(error))}"
+            return f":warning: Not refreshed. {texts.plain(str(error))}"
         await self._note(by, "kb_refresh", interrupt.only or "all", force=interrupt.force)
-        await begins(words.JOINS if any(base.is_building for _, base in targets) else words.BEGINS)
+        await begins(texts.JOINS if any(base.is_building for _, base in targets) else texts.BEGINS)
         told = [await self._refresh(audience, base, interrupt, watch) for audience, base in targets]
-        return words.fitting("\n\n".join([*told, *self._left_out()]))
+        return texts.fitting("\n\n".join([*told, *self._left_out()]))
 
     async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
         """Refresh all bases, without a user who asked."""
@@ -134,7 +139,7 @@ class Library:
         except KnowledgeError as error:
             self.failures["public"] = f"The last refresh failed. {error}"
             return f"Not refreshed. {error}"
-        watch = words.Watch(on_progress)
+        watch = texts.Watch(on_progress)
         return "\n\n".join([await self._refresh(audience, base, Refresh(), watch) for audience, base in targets])
 
     async def catch_up(self, audience: Audience, *, force: bool) -> None:
@@ -175,9 +180,9 @@ class Library:
         try:
             status = await base.rollback()
         except KnowledgeError as error:
-            return f":warning: Not rolled back. {words.plain(str(error))}"
+            return f":warning: Not rolled back. {texts.plain(str(error))}"
         await self._note(by, "kb_rollback", audience, generation=status.generation)
-        return words.rolled_back(status, audience=audience)
+        return texts.rolled_back(status, audience=audience)
 
     async def gaps(self, days: int) -> str:
         """The questions of the last days that were not answered, grouped by meaning."""
@@ -186,18 +191,18 @@ class Library:
         async with self.database.transaction() as tx:
             since = self.clock.now() - days * DAY
             asked = await traces.unanswered(tx, since=since, limit=QUESTIONS)
-        texts = [impersonal(each.text) for each in asked]
+        questions = [impersonal(each.text) for each in asked]
         by_meaning = True
         try:
-            groups: Sequence[Sequence[int]] = await self.bases.public.alike(texts)
+            groups: Sequence[Sequence[int]] = await self.bases.public.alike(questions)
         except EmbedderFailed:
             logger.exception("the gaps could not be sorted by meaning")
-            groups, by_meaning = the_same(texts), False
+            groups, by_meaning = the_same(questions), False
         found = gaps_from(asked, groups)
         async with self.database.transaction() as tx:
             over = await suggestions.cases_answered_in(tx, {each.thread for each in asked})
         answered = {thread: ref_of(case) for thread, case in over.items()}
-        return words.fitting(words.gaps(found, days=days, by_meaning=by_meaning, answered=answered))
+        return texts.fitting(texts.gaps(found, days=days, by_meaning=by_meaning, answered=answered))
 
     def _all(self) -> list[tuple[Audience, KnowledgeBase]]:
         return list(self.bases.by_audience().items())
@@ -237,7 +242,7 @@ class Library:
             if listed != is_open:
                 self.failures[audience] = ADDED if listed else GONE
 
-    async def _refresh(self, audience: Audience, base: KnowledgeBase, interrupt: Refresh, watch: words.Watch) -> str:
+    async def _refresh(self, audience: Audience, base: KnowledgeBase, interrupt: Refresh, watch: texts.Watch) -> str:
         watch.begin(audience)
         mark = await self._lay_out(audience)
         try:
@@ -250,11 +255,11 @@ class Library:
                 told = "nothing can be looked up: the knowledge base could not be built"
                 logger.error(told, extra={"base": audience, "reason": str(error)})
             self.failures[audience] = f"The last refresh failed. {error}"
-            return words.not_refreshed(error, audience=audience, serves=serves)
+            return texts.not_refreshed(error, audience=audience, serves=serves)
         self.failures.pop(audience, None)
         if interrupt.only in ("", LEARNED):
             await self._has_read(audience, mark)
-        return words.report(report, audience=audience, price=self.price)
+        return texts.report(report, audience=audience, price=self.price)
 
     async def _lay_out(self, audience: Audience) -> str:
         """Write the articles that staff added into the folder for the base's next build. Returns their mark."""

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.help_center import texts as words
+from bot.help_center import texts
 from bot.help_center.library import Library, Refresh
-from bot.slack.client import Block, SlackClient
+from bot.slack.api.chat import Chat
+from bot.slack.api.transport import Block
 from bot.views import staff_cards
 
 MAX_KNOWN_REFRESHES = 100
@@ -34,7 +35,7 @@ class Tell(Protocol):
 class _Run:
     """One refresh that a person asked for."""
 
-    watch: words.Watch = field(default_factory=words.Watch)
+    watch: texts.Watch = field(default_factory=texts.Watch)
     pressed: asyncio.Event = field(default_factory=asyncio.Event)
     address: str = ""
     """The response_url of the last interaction. Empty before the first."""
@@ -45,9 +46,9 @@ class _Run:
 class Refreshes:
     """The running and the past refreshes of this process, each with its message."""
 
-    def __init__(self, library: Library, slack: SlackClient) -> None:
+    def __init__(self, library: Library, chat: Chat) -> None:
         self._library = library
-        self._slack = slack
+        self._chat = chat
         self._runs: OrderedDict[str, _Run] = OrderedDict()
 
     async def run(self, interrupt: Refresh, *, tell: Tell, by: str) -> None:
@@ -68,17 +69,17 @@ class Refreshes:
         run.report = report
         run.pressed.set()
         await telling
-        if not (run.address and await self._slack.respond(run.address, text=report, replace=True)):
+        if not (run.address and await self._chat.respond(run.address, text=report, replace=True)):
             await tell(report)
 
     async def show(self, key: str, *, address: str) -> None:
         """The button was pressed: update the message. `address` is the interaction's response_url."""
         run = self._runs.get(key)
         if run is None:
-            status = words.fitting(f"{words.FORGOTTEN}\n\n{await self._library.status()}")
-            await self._slack.respond(address, text=status, replace=True)
+            status = texts.fitting(f"{texts.FORGOTTEN}\n\n{await self._library.status()}")
+            await self._chat.respond(address, text=status, replace=True)
         elif run.report:
-            await self._slack.respond(address, text=run.report, replace=True)
+            await self._chat.respond(address, text=run.report, replace=True)
         else:
             run.address = address
             run.pressed.set()
@@ -92,7 +93,7 @@ class Refreshes:
             if run.report:
                 return
             card = staff_cards.refreshing(run.watch.text(), run=key)
-            await self._slack.respond(run.address, text=card.text, blocks=card.blocks, replace=True)
+            await self._chat.respond(run.address, text=card.text, blocks=card.blocks, replace=True)
 
     def _remember(self, key: str, run: _Run) -> None:
         self._runs[key] = run

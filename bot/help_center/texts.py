@@ -22,10 +22,10 @@ from bot.slack.mrkdwn import escape
 from knowledge.config import Audience
 from knowledge.documents import Notice
 from knowledge.errors import KnowledgeError
-from knowledge.generations import Source
+from knowledge.generations import IndexedSource
 from knowledge.knowledge_base import Findings, Status
 from knowledge.passages import Hit
-from knowledge.report import Phase, Progress, Report
+from knowledge.report import BuildReport, LeftOut, Phase, Progress
 
 MESSAGE_CHARACTERS = 3_900
 """What Slack surely shows in one piece."""
@@ -79,6 +79,10 @@ def status(
     lines += [_source(source, status.notices) for source in status.sources[:SOURCES_SHOWN]]
     if len(status.sources) > SOURCES_SHOWN:
         lines.append(f"… and {len(status.sources) - SOURCES_SHOWN} more sources")
+    if status.left_out.quarantined:
+        many = len(status.left_out.quarantined)
+        lines.append(f":warning: {many:,} left out: `frontdesk kb status --problems` lists them all")
+    lines += _passed_over(status.left_out.passed_over)
     lines.append(f"Embedder `{escape(status.embedder)}`, answer threshold {status.threshold:.2f}")
     lines.append(f"Vectors on the Chroma server {escape(status.server)}" if status.server else "Vectors on disk")
     before = f"generation {status.previous}" if status.previous is not None else "nothing (no older generation is kept)"
@@ -112,7 +116,7 @@ def findings(query: str, found: Findings, status: Status, *, audience: Audience)
     return "\n".join(lines)
 
 
-def report(report: Report, *, audience: Audience, price: Price | None = None) -> str:
+def report(report: BuildReport, *, audience: Audience, price: Price | None = None) -> str:
     """What a refresh changed, what was left out and why, what it took and cost."""
     if report.is_new:
         head = (
@@ -137,8 +141,29 @@ def report(report: Report, *, audience: Audience, price: Price | None = None) ->
         f":warning: left out `{escape(each.name)}`: {plain(each.reason)}" for each in left_out[:MAX_SHOWN_RESULTS]
     ]
     if len(left_out) > MAX_SHOWN_RESULTS:
-        lines.append(f"… and {len(left_out) - MAX_SHOWN_RESULTS:,} more left out.")
+        more = len(left_out) - MAX_SHOWN_RESULTS
+        lines.append(f"… and {more:,} more left out. `frontdesk kb status --problems` lists them all.")
+    return "\n".join([*lines, *_passed_over(report.passed_over)])
+
+
+def problems(left_out: LeftOut, *, audience: Audience) -> str:
+    """Everything that the last build did not take, one line each: files with their reasons, then kinds of files."""
+    lines = [f"*{BASE[audience]}*: {len(left_out.quarantined):,} left out"]
+    lines += [f"`{escape(each.name)}`: {plain(each.reason)}" for each in left_out.quarantined]
+    lines += [f"not read: `{escape(kind)}` ({count:,})" for kind, count in _by_count(left_out.passed_over)]
     return "\n".join(lines)
+
+
+def _passed_over(passed_over: Mapping[str, int]) -> list[str]:
+    """A line with the commonest kinds of files that are not read. No line if there are none."""
+    if not passed_over:
+        return []
+    shown = ", ".join(f"`{escape(kind)}` ({count:,})" for kind, count in _by_count(passed_over)[:MAX_SHOWN_RESULTS])
+    return [f"Not read, {sum(passed_over.values()):,} files: {shown}"]
+
+
+def _by_count(passed_over: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(passed_over.items(), key=lambda each: (-each[1], each[0]))
 
 
 def not_refreshed(error: KnowledgeError, *, audience: Audience, serves: bool) -> str:
@@ -272,7 +297,7 @@ def _secrets(found: Sequence[Notice], *, audience: Audience) -> list[str]:
     return lines
 
 
-def _source(source: Source, notices: Sequence[Notice]) -> str:
+def _source(source: IndexedSource, notices: Sequence[Notice]) -> str:
     name = source.name or Path(source.path).name or source.path
     line = f"• `{escape(name)}`: {_counted(source.documents, 'document')} from {escape(source.path)}"
     if hidden := [notice for notice in notices if notice.origin == source.name and not notice.kind]:
@@ -289,7 +314,7 @@ def _hit(hit: Hit) -> str:
     return f"• `{hit.score:.2f}` ({parts}) *{escape(place(hit))}*, `{escape(hit.source)}`\n>{excerpt}"
 
 
-def _embedded(report: Report, price: Price | None) -> list[str]:
+def _embedded(report: BuildReport, price: Price | None) -> list[str]:
     if not report.embedded:
         return []
     line = f"{_counted(report.embedded, 'passage')} embedded"

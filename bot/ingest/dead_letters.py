@@ -8,9 +8,6 @@ from bot.store.inbox import InboxItem, Kind
 from bot.store.outbox import Outgoing
 from bot.store.persons import REQUEST
 
-UNSTORABLE = "unstorable"
-"""The key in a row's body that says: the event could not be stored as it came. The row holds only the rest."""
-
 _WHAT: dict[Kind, str] = {
     "message": "A customer's message",
     "staff": "A message in this channel",
@@ -24,7 +21,7 @@ _WHAT: dict[Kind, str] = {
 def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
     """Return the post about a dead letter: for a message of staff to its channel, else to the agent channel."""
     what = _WHAT[item.kind]
-    why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.failures} times"
+    why = "could not be stored as it came" if item.body.unstorable else f"failed {item.failures} times"
     text = (
         f"{what} {why} and is set aside as dead letter {item.id}. Nothing else waits for it. "
         f"To look at it: `frontdesk dead list`, `frontdesk turns show {item.id}`."
@@ -34,7 +31,7 @@ def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
             " *The deleted text is still stored.* "
             f"Once the cause is mended, erase it with `frontdesk dead retry {item.id}`."
         )
-    if item.body.get("action") == REQUEST:
+    if item.kind == "interaction" and item.interaction.action == REQUEST:
         text += (
             " *A customer wants their data erased, and it is still stored.* "
             f"Once the cause is mended, erase it with `frontdesk dead retry {item.id}`."

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from bot.clock import Clock
 from bot.errors import StoreUnavailable, Superseded
-from bot.slack.client import SlackUnanswered
+from bot.slack.api.errors import SlackUnanswered
 from bot.store.database import Database
 
 logger = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ from bot.failpoints import failpoint
 from bot.ingest.engine import CLEANUP_TIMEOUT, RetryingRunner, TakeTurn, cancel_all
 from bot.store import handover, inbox, leases
 from bot.store.database import Database
-from bot.store.handover import Waiting
+from bot.store.handover import OpenRow
 from bot.store.leases import Membership
 from bot.store.statements import clock_differs
 
@@ -367,7 +367,7 @@ class Fleet:
                 return
 
 
-def entry_id(row: Waiting) -> str:
+def entry_id(row: OpenRow) -> str:
     """Return the id of the row's entry: the same each time, and sorted like the messages."""
     seconds, _, fraction = row.ts.partition(".")
     words = ["turn", row.thread.team, row.thread.channel, row.thread.ts, f"{seconds:0>12}.{fraction:0<6}"]
@@ -376,7 +376,7 @@ def entry_id(row: Waiting) -> str:
     return "|".join(words)
 
 
-def _options(row: Waiting) -> EnqueueOptions:
+def _options(row: OpenRow) -> EnqueueOptions:
     return EnqueueOptions(
         workflow_name=WORKFLOW,
         queue_name=QUEUE,

@@ -21,14 +21,13 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable, Unstorable
 from bot.failpoints import failpoint
-from bot.ingest.dead_letters import UNSTORABLE
 from bot.ingest.engine import TurnQueue
 from bot.ingest.interrupts import Interrupts
-from bot.store import inbox, schedule
-from bot.store import interrupts as interrupts
+from bot.store import inbox, interrupts, schedule
+from bot.store.bodies import InteractionBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival, insert
-from bot.store.interrupts import Stored
+from bot.store.interrupts import StoredArrival
 from bot.telemetry import Metrics
 
 logger = logging.getLogger(__name__)
@@ -46,19 +45,17 @@ LATE = "the inbox was not written in time"
 
 
 class Inbox:
-    """Stores arrivals, hands the stored rows to the engine, and interrupts the running turns that they end."""
+    """Stores arrivals, hands the stored rows to the queue of turns, and interrupts the running turns that they end."""
 
     def __init__(
         self,
         database: Database,
-        engine: TurnQueue,
         clock: Clock,
         metrics: Metrics,
         interrupts: Interrupts | None = None,
     ) -> None:
         self._database = database
         self._metrics = metrics
-        self._engine = engine
         self._clock = clock
         self._interruptions = interrupts or Interrupts()
         self.fault: str | None = None
@@ -113,15 +110,15 @@ class Inbox:
                 self.fault = None
         return self.fault
 
-    async def run(self) -> None:
-        """Write until cancelled. Nothing else ends it."""
+    async def run(self, queue: TurnQueue) -> None:
+        """Write arrivals and hand their rows to the queue, until cancelled. Nothing else ends it."""
         while True:
             group = [await self._waiting.get()]
             with contextlib.suppress(asyncio.QueueEmpty):
                 while len(group) < GROUP_LIMIT:
                     group.append(self._waiting.get_nowait())
             try:
-                await self._write(group)
+                await self._write(group, queue)
             except Exception:
                 # Whatever failed, later arrivals must still be stored. Slack delivers these again.
                 logger.exception("the inbox failed", extra={"count": len(group)})
@@ -133,19 +130,21 @@ class Inbox:
             if not stored.done():
                 stored.set_exception(refusal)
 
-    async def _write(self, group: list[tuple[Arrival, asyncio.Future[None]]], *, alone: bool = False) -> None:
+    async def _write(
+        self, group: list[tuple[Arrival, asyncio.Future[None]]], queue: TurnQueue, *, alone: bool = False
+    ) -> None:
         try:
             kept = await self._store([arrival for arrival, _ in group])
         except Exception as error:
             if not isinstance(error, StoreUnavailable) and not alone:
                 # One arrival cannot be stored. Try each alone, so that it does not fail the others at every redelivery.
                 for one in group:
-                    await self._write([one], alone=True)
+                    await self._write([one], queue, alone=True)
                 return
-            if isinstance(error, Unstorable) and UNSTORABLE not in group[0][0].body:
+            if isinstance(error, Unstorable) and not group[0][0].body.unstorable:
                 # The rest of this event can be stored. Any other failure has an unknown cause: Slack delivers it again.
                 logger.exception("an event cannot be stored as it came", extra={"event": group[0][0].event_id})
-                await self._write([(_bare(group[0][0]), group[0][1])], alone=True)
+                await self._write([(_bare(group[0][0]), group[0][1])], queue, alone=True)
                 return
             if isinstance(error, StoreUnavailable):
                 logger.error("arrivals not stored", extra={"count": len(group), "reason": str(error)})
@@ -161,19 +160,19 @@ class Inbox:
             if not stored.done():
                 stored.set_result(None)
             try:
-                self._hand_on(row)
+                self._hand_on(row, queue)
             except Exception:
                 # It is on disk, so the next start continues with it.
                 logger.exception("a stored event was not handed on", extra={"turn": row.item})
 
-    def _hand_on(self, row: Stored) -> None:
+    def _hand_on(self, row: StoredArrival, queue: TurnQueue) -> None:
         for item_id in row.told:
             self._interruptions.tell(item_id, row.interrupt)
         if row.item is not None:
             self._metrics.event_stored()
-            self._engine.submit(row.item, row.thread)
+            queue.submit(row.item, row.thread)
 
-    async def _store(self, arrivals: list[Arrival]) -> list[Stored]:
+    async def _store(self, arrivals: list[Arrival]) -> list[StoredArrival]:
         now = self._clock.now()
         async with self._database.transaction(urgent=True) as tx:
             return await interrupts.store_all(tx, arrivals, now=now)
@@ -190,7 +189,9 @@ async def author_of(database: Database, item_id: int) -> str:
 
 def _bare(arrival: Arrival) -> Arrival:
     """Return the storable part of an event: who, where and when, so that a person can follow it up."""
-    thread, action = arrival.thread, str(arrival.body.get("action", ""))
+    thread, body = arrival.thread, type(arrival.body)(unstorable=True)
+    if isinstance(body, InteractionBody):
+        body = replace(body, action=_storable(arrival.interaction.action))
     return replace(
         arrival,
         event_id=_storable(arrival.event_id, 255),
@@ -198,7 +199,7 @@ def _bare(arrival: Arrival) -> Arrival:
         ts=_storable(arrival.ts),
         author=_storable(arrival.author),
         author_team=_storable(arrival.author_team),
-        body={"text": "", "files": [], "action": _storable(action), "value": "", UNSTORABLE: True},
+        body=body,
     )
 
 

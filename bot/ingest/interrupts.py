@@ -15,7 +15,7 @@ from bot.agent.halt import Halt
 from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
-from bot.store import interrupts as interrupts
+from bot.store import interrupts
 from bot.store.database import Database
 from bot.store.inbox import InterruptKind
 
@@ -81,7 +81,7 @@ class Interrupts:
             except StoreUnavailable:
                 continue
             except Exception as error:  # noqa: BLE001 - the poll must not end while the process runs
-                self._alerts.tell(logger, "wishes were not looked for", about=type(error).__name__)
+                self._alerts.tell(logger, "interrupts were not looked for", about=type(error).__name__)
                 continue
             for item, kind in found.items():
                 self.tell(item, kind)

@@ -1,152 +1,153 @@
-"""Redaction: removes the words of deleted messages from texts that quote them, in any language."""
+"""Redaction: what was made from deleted messages is blanked or made anew, whole. Rows say what that is.
 
-import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+Only answers to other messages are erased for the words in them. They belong to what others asked.
 
-from bot.language.scripts import IDEOGRAPHS, SYLLABLES, UNSEPARATED
+find             what can have been made from the messages: the threads and cases that know them
+blank_threads    later answers that repeat the messages, notes and summaries
+blank_cases      a neutral title and no summary for the cases that were opened since, and on their cards
+drop_proposals   drafts and suggested articles, and the posts that show them
+blank_copies     the stored copies of the messages, and the posts for their turns
+renew_transcripts   quotations of the conversation, made anew from what is left of it
 
-RUN = 3
-"""The number of words in a row that count as a quotation. An ideograph counts as one word. In other scripts without
-spaces, two characters count as one."""
-SHORT = 3
-"""The least number of letters with which a message of fewer than RUN words is found inside a text. Two ideographs are
-enough."""
-TELLING = 6
-"""The least number of letters of a word that counts as a quotation by itself, if no other known text contains it."""
-TELLING_NUMBER = 3
-"""The same number for a word that contains a digit."""
-WORDED = frozenset({"text", "content", "arguments"})
-"""The names of fields that contain words."""
-GONE = "…"
-"""What replaces a removed word."""
+Each function can be repeated. The same transaction puts into the outbox what Slack must be told.
+"""
 
-_IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
-_PIECE = re.compile(rf"{UNSEPARATED.pattern}|[^\W{IDEOGRAPHS}{SYLLABLES}]+")
-"""Matches one character of a script without spaces, or one word of another script."""
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-
-class Redactor:
-    """Finds the words of deleted messages in other texts and replaces them with GONE.
-
-    It looks for runs of a message's words (for a shorter message, all of it) and for its significant words: long ones
-    or numbers. Words that `others`, the rest of the conversation, contain too are left. Apart from that, it removes too
-    much rather than too little.
-    """
-
-    def __init__(self, deleted: Collection[str], others: Iterable[str]) -> None:
-        besides = [_folded(other) for other in others]
-        known = {word for other in besides for word in other}
-        inside: set[tuple[str, ...]] = set()
-        whole: set[tuple[str, ...]] = set()
-        telling: set[str] = set()
-        for words in map(_folded, deleted):
-            runs = _runs(words)
-            (inside if runs or _is_long(words) else whole).update(runs or {tuple(words)} - {()})
-            telling.update(word for word in words if word not in known and _is_telling(word))
-        lengths = {len(quote) for quote in inside | whole}
-        said = {quote for other in besides for _, quote in _windows(other, lengths)} if lengths else set()
-        self._inside, self._whole, self._telling = inside - said, whole - said, telling
-        self._lengths = {len(quote) for quote in self._inside}
-
-    def quotes(self, text: str) -> bool:
-        """Whether the text contains words of the messages."""
-        return bool(self._marked(text))
-
-    def clean(self, text: str) -> str:
-        """The text without words of the messages."""
-        found = list(_PIECE.finditer(text))
-        parts, position = [], 0
-        for at in self._marked(text):
-            parts += [text[position : found[at].start()], GONE]
-            position = found[at].end()
-        return re.sub(rf"{GONE}(?:\s*{GONE})+", GONE, "".join([*parts, text[position:]]))
-
-    def clean_json(self, value: Any) -> Any:
-        """Clean every text in a JSON value, except the keys of objects. A text can itself be JSON."""
-        match value:
-            case str() if value.lstrip().startswith(("{", "[")):
-                return self._clean_nested(value)
-            case str():
-                return self.clean(value)
-            case list():
-                return [self.clean_json(each) for each in value]
-            case dict():
-                return {name: self.clean_json(each) for name, each in value.items()}
-            case _:
-                return value
-
-    def clean_fields(self, value: Any) -> Any:
-        """Clean stored messages, or payloads for Slack. Only the fields in WORDED are changed.
-
-        A provider's own data next to a message is removed completely if it contains such words.
-        """
-        match value:
-            case list():
-                return [self.clean_fields(each) for each in value]
-            case dict():
-                return {name: self._clean_field(name, each) for name, each in value.items()}
-            case _:
-                return value
-
-    def _clean_field(self, name: str, value: Any) -> Any:
-        if name == "extra":
-            return value if self.clean_json(value) == value else {}
-        return self.clean_json(value) if name in WORDED and isinstance(value, str) else self.clean_fields(value)
-
-    def _clean_nested(self, text: str) -> str:
-        try:
-            inside = json.loads(text)
-        except (ValueError, RecursionError):
-            return self.clean(text)
-        return json.dumps(self.clean_json(inside), ensure_ascii=False)
-
-    def _marked(self, text: str) -> list[int]:
-        """The positions of the words that belong to the messages."""
-        words = _folded(text)
-        marked = {at for at, word in enumerate(words) if word in self._telling}
-        for at, window in _windows(words, self._lengths):
-            if window in self._inside:
-                marked |= set(range(at, at + len(window)))
-        if tuple(words) in self._whole:
-            marked |= set(range(len(words)))
-        return sorted(marked)
+from bot.agent.journal import WRITE
+from bot.cases import transcripts
+from bot.cases.drafts import drafts_key
+from bot.cases.files import notes_on
+from bot.conversation import ThreadRef
+from bot.help_center.articles import suggestion_key
+from bot.privacy.quotations import Quotations
+from bot.store import cases, erasure, outbox
+from bot.store.cases import ERASED
+from bot.store.database import Transaction
+from bot.store.inbox import InboxItem
+from bot.store.outbox import OutboxRow, Outgoing
+from bot.views.staff_cards import without_matter
 
 
-def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """The shortest runs of words that identify a text, counted from its beginning and from its end."""
-    from_end = {run[::-1] for run in _shortest(words[::-1])}
-    return from_end | set(_shortest(words))
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Deleted messages of one person in one thread, and what knows them."""
+
+    messages: Sequence[InboxItem]
+    edits: Sequence[InboxItem]
+    mirrors: Sequence[OutboxRow]
+    """The copies of the messages for the other side."""
+    threads: tuple[str, ...]
+    """The keys of the threads in which the messages, their answers or their copies are."""
+    cases: tuple[int, ...]
+    """The cases of these threads, and those under whose cards the messages or their copies are."""
+
+    @property
+    def first(self) -> InboxItem:
+        """The message that came first. Its id makes keys differ from those of other deletions."""
+        return min(self.messages, key=lambda row: row.id)
+
+    @property
+    def by_staff(self) -> bool:
+        """Whether staff wrote them."""
+        return self.first.kind == "staff"
+
+    @property
+    def since(self) -> str:
+        """Slack's timestamp of the earliest message."""
+        return min(row.ts for row in self.messages)
+
+    @property
+    def received_at(self) -> float:
+        """When the first of them was stored, in seconds since 1970. What was made before knows none of them."""
+        return min(row.received_at for row in self.messages)
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the messages and their edits."""
+        return [each.id for each in (*self.messages, *self.edits)]
 
 
-def _shortest(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    weights = [0.5 if UNSEPARATED.match(word) and not _IDEOGRAPH.match(word) else 1.0 for word in words]
-    end, weight = 0, 0.0
-    for at in range(len(words)):
-        while weight < RUN and end < len(words):
-            weight, end = weight + weights[end], end + 1
-        if weight < RUN:
-            return
-        yield tuple(words[at:end])
-        weight -= weights[at]
+async def find(tx: Transaction, messages: Sequence[InboxItem], edits: Sequence[InboxItem]) -> Deleted:
+    """What can have been made from the messages."""
+    thread = messages[0].thread
+    mirrors = await outbox.mirrors(tx, thread.channel, *(row.said_at for row in messages))
+    given = await erasure.answers_to(tx, [each.id for each in (*messages, *edits)])
+    # A later case of the thread that has a copy quotes it in its transcript.
+    copied_to = [ThreadRef(thread.team, each.channel, each.thread_ts) for each in mirrors if each.thread_ts]
+    places = dict.fromkeys(each.key for each in (thread, *(answer.thread for answer in given), *copied_to))
+    card = await outbox.by_place(tx, thread.channel, thread.ts)
+    more = {row.case_id for row in (card, *mirrors) if row is not None and row.case_id is not None}
+    concerned = await erasure.cases_of(tx, list(places), more=more)
+    return Deleted(messages, edits, mirrors, tuple(places), tuple(concerned))
 
 
-def _windows(words: Sequence[str], lengths: Iterable[int]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """All runs of the given number of words in the text, and where each begins."""
-    for length in lengths:
-        for at in range(len(words) - length + 1):
-            yield at, tuple(words[at : at + length])
+async def blank_threads(tx: Transaction, deleted: Deleted, *, now: float) -> None:
+    """Erase later answers that repeat the messages, and the notes and summaries of their threads."""
+    said = (*deleted.messages, *deleted.edits)
+    words = [words for each in said for words in each.message.wordings]
+    besides = await erasure.said_besides(tx, deleted.threads, besides=deleted.ids)
+    # Staff repeat what customers write, so their words do not say that a customer's are known anyway.
+    others = [each.words for each in besides if deleted.by_staff or not each.by_staff]
+    repeats = Quotations(words, others).are_in_any
+    after, since = deleted.first.id, deleted.since
+    await erasure.forget_repeating(tx, deleted.threads, after=after, since=since, repeats=repeats, keep=WRITE, now=now)
+    await erasure.blank_threads(tx, deleted.threads, since=since)
 
 
-def _is_long(words: Sequence[str]) -> bool:
-    return sum(map(len, words)) >= SHORT or sum(bool(_IDEOGRAPH.match(word)) for word in words) > 1
+async def blank_cases(tx: Transaction, deleted: Deleted, *, now: float) -> None:
+    """Give the cases that were opened since the messages came a neutral title, and update their cards."""
+    # Staff write below the card of a case that is older than their words.
+    older = {mirror.case_id for mirror in deleted.mirrors} if deleted.by_staff else set()
+    found = await cases.find_all(tx, deleted.cases)
+    opened = [case.id for case in found if case.opened_at >= deleted.received_at and case.id not in older]
+    await erasure.blank_cases(tx, opened)
+    rows = [
+        Outgoing(
+            f"erased/{deleted.first.id}/{shown.id}",
+            "update",
+            shown.channel,
+            shown.payload,
+            parent=key,
+            case_id=shown.case_id,
+        )
+        for key, shown in await erasure.redraw(tx, opened, draw=without_matter)
+    ]
+    await outbox.add(tx, *rows, now=now)
 
 
-def _is_telling(word: str) -> bool:
-    return len(word) >= TELLING or (len(word) >= TELLING_NUMBER and any(map(str.isdigit, word)))
+async def drop_proposals(tx: Transaction, deleted: Deleted, *, now: float) -> None:
+    """Delete drafts and undecided suggestions that were made since the messages came, and the posts that show them."""
+    asked = await erasure.drop_drafts(tx, deleted.cases, after=deleted.first.id, since=deleted.received_at)
+    for key in map(drafts_key, asked):
+        sent = await outbox.by_key(tx, f"{key}/sent")
+        if sent is not None and sent.state == "pending":
+            # The card's thread hears that the customer does not get it.
+            await outbox.mark_failed(tx, sent, ERASED, now=now)
+    numbers = await erasure.drop_suggestions(tx, deleted.cases, since=deleted.received_at)
+    keys = [*map(drafts_key, asked), *map(suggestion_key, numbers)]
+    await erasure.blank(tx, keys, below=[f"{key}/" for key in keys])
+    posts = [post for key in keys if (post := await outbox.by_key(tx, key)) is not None]
+    rows = [Outgoing(f"withdrawn/{post.key}", "delete", post.channel, {}, parent=post.key) for post in posts]
+    await outbox.add(tx, *rows, now=now)
 
 
-def _folded(text: str) -> list[str]:
-    """The words in lower case. Scripts that do not separate words are split into characters."""
-    return [word.casefold() for word in _PIECE.findall(text)]
+async def blank_copies(tx: Transaction, deleted: Deleted) -> None:
+    """Blank the stored copies of the messages, the posts for their turns, and the notes to staff about their files."""
+    keys = {mirror.key for mirror in deleted.mirrors} | {f"relay/{edit.id}/before" for edit in deleted.edits}
+    keys |= {note for mirror in deleted.mirrors for note in notes_on(mirror)}
+    changes = [f"{mirror.key}/edited/{edit.ts}" for mirror in deleted.mirrors for edit in deleted.edits]
+    await erasure.blank(tx, [*keys, *changes], below=[f"turn/{row}/" for row in deleted.ids])
+    for row in deleted.messages if deleted.by_staff else ():
+        await erasure.blank_asides(tx, deleted.cases, row.ts)
+
+
+async def renew_transcripts(tx: Transaction, deleted: Deleted, *, now: float) -> None:
+    """Make quotations of the conversation anew, also the files. Slack can get them as soon as the transaction ends."""
+    for case in await cases.find_all(tx, deleted.cases):
+        rows = await transcripts.rewritten(tx, case, deletion=deleted.first.id, since=deleted.received_at)
+        await outbox.add(tx, *rows, now=now)
+    said_at = "" if deleted.by_staff else deleted.since
+    files = await transcripts.renewed(tx, deleted.cases, deletion=deleted.first.id, said_at=said_at)
+    await outbox.add(tx, *files, now=now)

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
+from bot.store.bodies import text_in
 from bot.store.cases import OPEN_STATES, Case, as_case, card_key, id_of
 
 URGENCY = {"high": 0, "medium": 1, "low": 2}
@@ -100,7 +101,7 @@ async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple
 def _says(word: str) -> ColumnElement[bool]:
     kase, inbox, outbox = schema.kase, schema.inbox, schema.outbox
     written = select(inbox.c.id).where(
-        inbox.c.thread == kase.c.thread, inbox.c.kind == "message", _holds(inbox.c.body["text"].as_string(), word)
+        inbox.c.thread == kase.c.thread, inbox.c.kind == "message", _holds(text_in(inbox.c.body), word)
     )
     relayed = select(outbox.c.id).where(
         outbox.c.case_id == kase.c.id,

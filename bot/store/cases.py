@@ -114,6 +114,18 @@ class Case:
         """The name that people use: FD-1001 and on."""
         return ref_of(self.id)
 
+    @property
+    def since(self) -> float:
+        """When it began to wait, was claimed or ended, depending on its state, in seconds since 1970."""
+        if self.waits:
+            return self.waiting_since or self.opened_at
+        return (self.claimed_at if self.state == "human" else self.ended_at) or self.opened_at
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has waited longer than its target."""
+        return self.waits and self.step > 0
+
     def is_with(self, user: str) -> bool:
         """Whether this member of staff owns it."""
         return self.state == "human" and self.owner == user

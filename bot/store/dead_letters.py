@@ -1,14 +1,13 @@
 """Dead letters: inbox rows that were set aside because they failed each time, or could not be stored as they came."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema, turns
-from bot.store.interrupts import is_erased
+from bot.store.bodies import Body, decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class DeadLetter:
     """"failed" or "unstorable"."""
     failures: int
     """The number of tries that failed. The one that set the row aside does not count."""
-    body: Mapping[str, Any]
+    body: Body
     received_at: float
 
 
@@ -40,7 +39,7 @@ async def latest(tx: AsyncConnection, *, limit: int) -> Sequence[DeadLetter]:
             author=row.author,
             reason=row.reason,
             failures=row.attempts - 1,
-            body=row.body,
+            body=decode(row.kind, row.body),
             received_at=row.received_at,
         )
         for row in reversed(rows.all())
@@ -53,14 +52,14 @@ async def retry(tx: AsyncConnection, item_id: int, *, now: float) -> str:
     Returns why this is not possible, as a clause, or "" if it is done.
     """
     table = schema.inbox
-    found = select(table.c.body, table.c.thread).where(table.c.id == item_id, table.c.state == "dead")
+    found = select(table.c.kind, table.c.body, table.c.thread).where(table.c.id == item_id, table.c.state == "dead")
     row = (await tx.execute(found)).one_or_none()
     if row is None:
         return f"there is no dead letter {item_id}"
-    body = row.body
-    if is_erased(body):
+    body = decode(row.kind, row.body)
+    if body.is_erased:
         return f"the message of dead letter {item_id} was deleted since: nothing is left to work on"
-    if body.get("unstorable"):
+    if body.unstorable:
         return f"dead letter {item_id} could not be stored as it came, and no try brings back what is missing"
     statement = (
         update(table)

@@ -1,8 +1,7 @@
 """Drafts for staff: the answers that were proposed, and the conversation that they continue."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,7 +10,7 @@ from bot.agent.messages import CustomerMessage, Message, StaffMessage, from_json
 from bot.conversation import ThreadRef
 from bot.store import outbox, schema
 from bot.store.cases import Case, cards_key
-from bot.store.inbox import words_of
+from bot.store.inbox import InboxItem, item_of
 from bot.store.statements import begins, insert_new
 
 _EDITED = re.compile(r" _\([^()\n]{1,30}\)_$")
@@ -50,7 +49,7 @@ async def conversation(tx: AsyncConnection, case: Case, *, latest: int = 30) -> 
     )
     turns = {row.id: row for row in answered}
     wrote = await tx.execute(
-        select(inbox.c.id, inbox.c.ts, inbox.c.author, inbox.c.body)
+        select(inbox)
         .where(inbox.c.thread == case.thread.key, inbox.c.kind == "message", inbox.c.received_at > since)
         .order_by(inbox.c.ts.desc())
         .limit(latest)
@@ -58,7 +57,7 @@ async def conversation(tx: AsyncConnection, case: Case, *, latest: int = 30) -> 
     relayed = await outbox.relayed(tx, case.thread, latest=latest, case_id=case.id)
     said: list[tuple[str, list[Message]]] = []
     said += [(row.ts, [from_json(message) for message in row.messages]) for row in turns.values()]
-    said += [(row.ts, _wrote(row.ts, row.author, row.body)) for row in wrote if row.id not in turns]
+    said += [(item.ts, _wrote(item)) for item in map(item_of, wrote) if item.id not in turns]
     said += [(ts, [StaffMessage(_EDITED.sub("", text))]) for ts, text in relayed]
     return [message for _, messages in sorted(said, key=lambda one: one[0]) for message in messages]
 
@@ -85,9 +84,8 @@ async def deleted_since(tx: AsyncConnection, case: Case, asked: int) -> bool:
     return (await tx.execute(deletions.limit(1))).first() is not None
 
 
-def _wrote(ts: str, author: str, body: Mapping[str, Any]) -> list[Message]:
-    words = words_of(body)
-    return [CustomerMessage(words, speaker=author, ts=ts)] if words else []
+def _wrote(item: InboxItem) -> list[Message]:
+    return [CustomerMessage(item.words, speaker=item.author, ts=item.ts)] if item.words else []
 
 
 async def _end_of_the_case_before(tx: AsyncConnection, case: Case) -> float:

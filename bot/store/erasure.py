@@ -4,43 +4,49 @@ hide             hide the messages and their edits from everyone except the proc
 unhidden         one of the messages as it was before
 not_erased       the messages that are not erased yet
 tombstone        erase the messages themselves; only the length stays
-said_besides     what else was written in the thread
-words_besides    the words of others, which stay unchanged
-others_copies    the copies that show the words of others to the other side
+written_by_others     when others have written in the thread
 answers_to       the answers to a message, and the messages that show them
 forget_answers   erase what was said in those turns
-clean_threads    clean other turns, notes and summaries of the threads
-cases_of         the cases that may contain words of it
-clean_cases      clean cases, drafts and suggested articles
-quoting          the messages to staff that quote it, as Slack shows them now
-clean_outbox     clean the stored rows of the outbox
-blank            empty the stored rows of copies
+said_besides     what else people wrote in the threads
+forget_repeating erase later answers that repeat the message
+blank_threads    blank the notes and summaries of its threads
+cases_of         the cases of the threads
+blank_cases      blank titles and summaries
+drop_drafts      delete drafts
+drop_suggestions delete suggestions that did not become articles
+redraw           store our posts about cases as they look now
+blank            empty stored rows of the outbox
+blank_asides     empty what an author was told about a message
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.agent.messages import SystemNote, to_json
 from bot.conversation import ThreadRef
-from bot.store import attempts, schema
-from bot.store.inbox import SPOKEN, InboxItem, item_of, words_of
-from bot.store.interrupts import is_erased
+from bot.store import attempts, schema, turns
+from bot.store.bodies import Body, EditBody, encode
+from bot.store.inbox import SPOKEN, InboxItem, item_of
 from bot.store.outbox import OutboxRow, row_of
 from bot.store.statements import begins_any, in_batches
 
 NO_TITLE = "Deleted by the customer"
-"""The title of a case if nothing is left of its own."""
+"""The title of a case whose own title was made from a deleted message."""
 
 GONE_COPY = "(deleted)"
 
-HIDDEN = "hidden"
-"""The key, in the body of a message that is being erased, of its former body."""
+ANSWER_GONE = SystemNote("What was answered here is erased, because an earlier message was deleted.")
+"""What the agents read in place of an answer that may repeat a deleted message."""
 
-Clean = Callable[[Any], Any]
-"""Returns JSON without the words of the message. If it does not contain them, the result is equal."""
+Repeats = Callable[[Any], bool]
+"""Whether stored JSON repeats the messages."""
+
+ARTICLES = ("approved", "replaced", "forgotten")
+"""The states of suggestions that became articles. An article belongs to the shop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +59,22 @@ class Given:
     """The ts of its messages, in the thread's channel."""
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words that someone wrote."""
+
+    words: str
+    by_staff: bool
+
+
 async def hide(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
     """Make the rows look erased. Their words are needed to find the rest, so they stay until `tombstone`."""
-    await _replace_bodies(tx, {item.id: stone_of(item) | {HIDDEN: item.body} for item in items})
+    await _replace_bodies(tx, {item.id: replace(item.message.stone(), hidden=item.message) for item in items})
 
 
 def unhidden(item: InboxItem) -> InboxItem:
     """The item as it was before it was hidden."""
-    return replace(item, body=item.body[HIDDEN]) if HIDDEN in item.body else item
+    return replace(item, body=item.message.hidden) if item.message.hidden else item
 
 
 async def not_erased(tx: AsyncConnection, ids: Collection[int]) -> list[InboxItem]:
@@ -70,84 +84,26 @@ async def not_erased(tx: AsyncConnection, ids: Collection[int]) -> list[InboxIte
     table = schema.inbox
     rows = await tx.execute(select(table).where(table.c.id.in_(ids)).order_by(table.c.id))
     items = [unhidden(item_of(row)) for row in rows]
-    return [item for item in items if not is_erased(item.body)]
+    return [item for item in items if not item.body.is_erased]
 
 
 async def tombstone(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
-    """Erase the rows' texts and store only the length. A hash would make it possible to guess short texts."""
-    await _replace_bodies(tx, {item.id: stone_of(item) for item in items})
+    """Erase the rows' texts and store only the length."""
+    await _replace_bodies(tx, {item.id: item.body.stone() for item in items})
 
 
-def stone_of(item: InboxItem) -> dict[str, Any]:
-    """The body of a message whose text was erased."""
-    if is_erased(item.body):
-        return {name: value for name, value in item.body.items() if name != HIDDEN}
-    kept = {name: item.body[name] for name in ("of", "is_staff", "edited") if name in item.body}
-    return {"text": "", "files": [], "deleted": {"length": len(item.words)}} | kept
-
-
-async def _replace_bodies(tx: AsyncConnection, bodies: Mapping[int, dict[str, Any]]) -> None:
+async def _replace_bodies(tx: AsyncConnection, bodies: Mapping[int, Body]) -> None:
     await attempts.hold(tx)
-    table, rows = schema.inbox, [{"row": row, "left": body} for row, body in bodies.items()]
+    table, rows = schema.inbox, [{"row": row, "left": encode(body)} for row, body in bodies.items()]
     if rows:
         await tx.execute(update(table).where(table.c.id == bindparam("row")).values(body=bindparam("left")), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """Another message of the thread."""
-
-    author: str
-    ts: str
-    text: str
-
-
-async def said_besides(tx: AsyncConnection, thread: ThreadRef, *, besides: Collection[int]) -> list[Said]:
-    """What else was written in the thread."""
+async def written_by_others(tx: AsyncConnection, thread: ThreadRef, *, author: str) -> list[str]:
+    """The ts of what people other than the author wrote in the thread."""
     table = schema.inbox
-    rows = await tx.execute(
-        select(table.c.author, table.c.ts, table.c.body).where(
-            table.c.thread == thread.key, table.c.kind == "message", table.c.id.not_in(besides)
-        )
-    )
-    return [Said(row.author, row.ts, str(row.body.get("text", ""))) for row in rows]
-
-
-async def words_besides(
-    tx: AsyncConnection, thread: ThreadRef, cases: Collection[int], *, besides: Collection[int], by_staff: bool
-) -> list[str]:
-    """What customers wrote in the thread, in these cases and about them, including the words before an edit.
-
-    A message deleted `by_staff` can also repeat what colleagues wrote there, and answers. So these are added.
-    """
-    table, shown, kase = schema.inbox, schema.outbox, schema.kase
-    threads = [thread.key, *(await tx.execute(select(kase.c.thread).where(kase.c.id.in_(cases)))).scalars()]
-    spoken = select(table.c.id, table.c.kind, table.c.body).where(table.c.kind.in_(SPOKEN), table.c.id.not_in(besides))
-    written = and_(shown.c.source_channel == table.c.channel, shown.c.source_ts == table.c.ts)
-    mirrored = spoken.join(shown, written).where(shown.c.case_id.in_(cases))
-    # Two statements, because one with both alternatives would read the whole table.
-    rows = [*await tx.execute(spoken.where(table.c.thread.in_(threads))), *await tx.execute(mirrored)]
-    each_once = {row.id: row for row in rows}.values()
-    bodies = [row.body for row in each_once if by_staff or not (row.kind == "staff" or row.body.get("is_staff"))]
-    said = [words for body in bodies for words in (words_of(body), str(body.get("before", "")))]
-    if by_staff:
-        answered = await tx.execute(select(schema.turn.c.messages).where(schema.turn.c.thread.in_(threads)))
-        said += [str(each.get("text", "")) for messages in answered.scalars() for each in messages]
-    return said
-
-
-async def others_copies(
-    tx: AsyncConnection, cases: Collection[int], *, besides: Collection[tuple[str, str]]
-) -> set[str]:
-    """The keys of the rows that mirror what people wrote about the cases, except at these (channel, ts)."""
-    table, said = schema.outbox, schema.inbox
-    written = and_(said.c.channel == table.c.source_channel, said.c.ts == table.c.source_ts)
-    rows = await tx.execute(
-        select(table.c.key, table.c.source_channel, table.c.source_ts)
-        .join(said, written)
-        .where(table.c.case_id.in_(cases), said.c.kind.in_(("message", "staff")))
-    )
-    return {row.key for row in rows if (row.source_channel, row.source_ts) not in besides}
+    where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author != author)
+    return list((await tx.execute(select(table.c.ts).where(*where))).scalars())
 
 
 async def answers_to(tx: AsyncConnection, turns: Collection[int]) -> list[Given]:
@@ -165,32 +121,48 @@ async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn.in_(turns)))
 
 
-async def clean_threads(tx: AsyncConnection, threads: Collection[str], *, since: str, clean: Clean) -> None:
-    """Clean the threads' turns, the steps of dead letters, and notes. Delete the summaries that cover the message.
+async def said_besides(tx: AsyncConnection, threads: Collection[str], *, besides: Collection[int]) -> list[Said]:
+    """What else people wrote in the threads, including the words before an edit."""
+    table = schema.inbox
+    where = (table.c.kind.in_(SPOKEN), table.c.thread.in_(threads), table.c.id.not_in(besides))
+    items = [item_of(row) for row in await tx.execute(select(table).where(*where))]
+    return [Said(words, _is_by_staff(item)) for item in items for words in item.message.wordings]
 
-    Summaries are made again. What customers said in other turns belongs to them and stays.
+
+def _is_by_staff(item: InboxItem) -> bool:
+    return item.kind == "staff" or (isinstance(item.body, EditBody) and item.body.is_staff)
+
+
+async def forget_repeating(
+    tx: AsyncConnection, threads: Collection[str], *, after: int, since: str, repeats: Repeats, keep: str, now: float
+) -> None:
+    """Erase the later answers in the threads that repeat a message with the inbox id `after` and the ts `since`.
+
+    What customers said in those turns stays. The steps of dead letters are erased in the same way, except that those
+    whose names begin with `keep` changed something outside: that they happened stays known.
     """
-    turn, thread, summary = schema.turn, schema.thread, schema.summary
-    for row in (await tx.execute(select(turn).where(turn.c.thread.in_(threads)))).all():
-        failures = row.failures and [clean({"text": failure})["text"] for failure in row.failures]
-        cleaned = {"messages": _clean_said(row.messages, clean), "trace": _clean_said(row.trace, clean)}
-        cleaned["failures"] = failures
-        if cleaned != {name: getattr(row, name) for name in cleaned}:
-            await tx.execute(update(turn).where(turn.c.id == row.id, turn.c.thread == row.thread).values(**cleaned))
-    journal, inbox = schema.journal, schema.inbox
+    turn, inbox = schema.turn, schema.inbox
+    # A late delivery can come after a message that was written later.
+    later = (turn.c.thread.in_(threads), or_(turn.c.id > after, turn.c.ts > since))
+    for row in (await tx.execute(select(turn).where(*later))).all():
+        answer = [each for each in row.messages if each["type"] != "customer"]
+        traced = [each for each in row.trace or () if each["type"] != "customer"]
+        if repeats([answer, traced, [{"text": failure} for failure in row.failures or ()]]):
+            asked = [each for each in row.messages if each["type"] == "customer"]
+            values = {"messages": [*asked, to_json(ANSWER_GONE)], "trace": None, "failures": None}
+            await tx.execute(update(turn).where(turn.c.id == row.id, turn.c.thread == row.thread).values(**values))
     dead = select(inbox.c.id).where(inbox.c.thread.in_(threads), inbox.c.state == "dead")
-    for row in (await tx.execute(select(journal).where(journal.c.turn.in_(dead)))).all():
-        if (value := clean(row.value)) != row.value:
-            step = (journal.c.turn == row.turn, journal.c.name == row.name)
-            await tx.execute(update(journal).where(*step).values(value=value))
-    for row in (await tx.execute(select(thread.c.key, thread.c.note).where(thread.c.key.in_(threads)))).all():
-        if (note := clean({"text": row.note})["text"]) != row.note:
-            await tx.execute(update(thread).where(thread.c.key == row.key).values(note=note))
+    for letter in (await tx.execute(dead)).scalars().all():
+        if repeats(list((await turns.recall(tx, letter)).values())):
+            await turns.keep_side_effects(tx, letter, prefix=keep, now=now)
+            await turns.blank_steps(tx, letter, text=GONE_COPY)
+
+
+async def blank_threads(tx: AsyncConnection, threads: Collection[str], *, since: str) -> None:
+    """Blank the threads' notes. Delete the summaries that cover a message of `since`: they are made again."""
+    thread, summary = schema.thread, schema.summary
+    await tx.execute(update(thread).where(thread.c.key.in_(threads)).values(note=""))
     await tx.execute(delete(summary).where(summary.c.thread.in_(threads), summary.c.through >= since))
-
-
-def _clean_said(messages: list[dict[str, Any]] | None, clean: Clean) -> list[dict[str, Any]] | None:
-    return messages and [each if each["type"] == "customer" else clean(each) for each in messages]
 
 
 async def cases_of(tx: AsyncConnection, threads: Collection[str], *, more: Collection[int]) -> list[int]:
@@ -200,86 +172,73 @@ async def cases_of(tx: AsyncConnection, threads: Collection[str], *, more: Colle
     return list(found.scalars())
 
 
-async def clean_cases(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> None:
-    """Clean titles, summaries, drafts, and suggestions that are not decided yet."""
-    kase, draft, suggestion = schema.kase, schema.draft, schema.suggestion
-    for row in (await tx.execute(select(kase.c.id, kase.c.title, kase.c.summary).where(kase.c.id.in_(cases)))).all():
-        title, summary = (clean({"text": text})["text"] for text in (row.title, row.summary))
-        if (title, summary) != (row.title, row.summary):
-            title = title if any(map(str.isalnum, title)) else NO_TITLE
-            await tx.execute(update(kase).where(kase.c.id == row.id).values(title=title, summary=summary))
-    for row in (await tx.execute(select(draft).where(draft.c.case_id.in_(cases)))).all():
-        if (text := clean({"text": row.text})["text"]) != row.text:
-            where = (draft.c.case_id == row.case_id, draft.c.asked == row.asked, draft.c.number == row.number)
-            await tx.execute(update(draft).where(*where).values(text=text))
-    undecided = select(suggestion).where(suggestion.c.case_id.in_(cases), suggestion.c.state == "pending")
-    for row in (await tx.execute(undecided)).all():
-        texts = {name: getattr(row, name) for name in ("title", "question", "answer")}
-        cleaned = {name: clean({"text": text})["text"] for name, text in texts.items()}
-        if cleaned != texts:
-            # A person who has it open in a dialog must not be able to put the words back.
-            values = cleaned | {"version": row.version + 1}
-            await tx.execute(update(suggestion).where(suggestion.c.id == row.id).values(**values))
+async def blank_cases(tx: AsyncConnection, cases: Collection[int]) -> None:
+    """Give the cases a neutral title and no summary."""
+    kase = schema.kase
+    await tx.execute(update(kase).where(kase.c.id.in_(cases)).values(title=NO_TITLE, summary=""))
 
 
-async def quoting(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> list[tuple[str, OutboxRow, Any]]:
-    """Each of our messages about the cases that contains words of it: its key, what it says now, and the cleaned
-    version.
+async def drop_drafts(tx: AsyncConnection, cases: Collection[int], *, after: int, since: float) -> list[int]:
+    """Delete drafts that were asked for after the inbox row `after`, or made since then.
+
+    Returns the inbox ids of the interactions that asked for them.
+    """
+    table = schema.draft
+    seen = (table.c.case_id.in_(cases), or_(table.c.asked > after, table.c.made_at >= since))
+    return sorted(set((await tx.execute(delete(table).where(*seen).returning(table.c.asked))).scalars()))
+
+
+async def drop_suggestions(tx: AsyncConnection, cases: Collection[int], *, since: float) -> list[int]:
+    """Delete the suggestions made since then that did not become articles. Returns their numbers.
+
+    A person who has one open in a dialog cannot put the words back.
+    """
+    table = schema.suggestion
+    seen = (table.c.case_id.in_(cases), table.c.made_at >= since, table.c.state.not_in(ARTICLES))
+    return list((await tx.execute(delete(table).where(*seen).returning(table.c.id))).scalars())
+
+
+async def redraw(
+    tx: AsyncConnection, cases: Collection[int], *, draw: Callable[[Any], Any]
+) -> list[tuple[str, OutboxRow]]:
+    """Store our posts about the cases as `draw` returns their JSON.
+
+    Returns what each changed post shows now, with the key of the post. What it shows last is what counts.
     """
     table = schema.outbox
-    rows = await tx.execute(
-        select(table)
-        .where(table.c.case_id.in_(cases), table.c.method.in_(("post", "update")), table.c.state != "failed")
-        .order_by(table.c.id)
-    )
-    latest: dict[str, OutboxRow] = {}
-    for row in map(row_of, rows):
-        key = row.parent if row.method == "update" and row.parent else row.key
-        latest[key] = row
-    cleaned = ((key, row, clean(row.payload)) for key, row in latest.items())
-    return [(key, row, payload) for key, row, payload in cleaned if payload != row.payload]
+    latest: dict[str, tuple[OutboxRow, bool]] = {}
+    for found in (await tx.execute(select(table).where(table.c.case_id.in_(cases)).order_by(table.c.id))).all():
+        drawn = {"payload": draw(found.payload), "afterwards": draw(found.afterwards)}
+        is_new = drawn != {"payload": found.payload, "afterwards": found.afterwards}
+        if is_new:
+            await tx.execute(update(table).where(table.c.id == found.id).values(**drawn))
+        row = replace(row_of(found), payload=drawn["payload"])
+        if row.method in ("post", "update") and row.state != "failed":
+            key = row.parent if row.method == "update" and row.parent else row.key
+            latest[key] = row, is_new
+    return [(key, row) for key, (row, is_new) in latest.items() if is_new]
 
 
-async def blank(tx: AsyncConnection, keys: Collection[str]) -> None:
-    """Empty the copies of the message. Only the fact that there were some stays."""
+async def blank(tx: AsyncConnection, keys: Collection[str], *, below: Collection[str] = ()) -> None:
+    """Empty the rows with these keys, and those whose keys begin with one of `below`. Nothing follows them any more."""
     table = schema.outbox
-    await tx.execute(update(table).where(table.c.key.in_(keys)).values(payload={"text": GONE_COPY}))
+    beginnings = (or_(*begins_any(table.c.key, some)) for some in in_batches(below))
+    for some in (table.c.key.in_(keys), *beginnings):
+        await _empty(tx, some)
 
 
-async def clean_outbox(
-    tx: AsyncConnection,
-    cases: Collection[int],
-    threads: Sequence[ThreadRef],
-    turns: Collection[int],
-    *,
-    clean: Clean,
-    spared: Collection[str],
-    within: Collection[str] | None = None,
-) -> None:
-    """Clean the stored calls about the cases, in the threads, and for the turns.
-
-    The `spared` posts and their changes stay. With `within`, only those channels are cleaned.
-    """
+async def blank_asides(tx: AsyncConnection, cases: Collection[int], ts: str) -> None:
+    """Empty what the author of a message of `ts` below the cards was told about it. It can name the message's files."""
     table = schema.outbox
-    alternatives: list[ColumnElement[bool]] = [
-        (table.c.channel == thread.channel) & (table.c.thread_ts == thread.ts) for thread in threads
-    ]
-    if turns:
-        alternatives.append(table.c.key.in_([f"relay/{turn}" for turn in turns]))
-    if cases:
-        # With an empty list among the alternatives, SQLite would use no index for any of them.
-        alternatives.append(table.c.case_id.in_(cases))
-    prefixes = [f"{kind}/{turn}/" for turn in turns for kind in ("turn", "relay")]
-    wanted = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent)
-    wanted = wanted.add_columns(table.c.payload, table.c.afterwards)
-    found: dict[int, Any] = {}
-    for some in (alternatives, *(begins_any(table.c.key, each) for each in in_batches(prefixes))):
-        if some:
-            found |= {row.id: row for row in await tx.execute(wanted.where(or_(*some)))}
-    for row in found.values():
-        about = row.parent if row.method == "update" and row.parent else row.key
-        if about in spared or (within is not None and row.channel not in within):
-            continue
-        cleaned = {"payload": clean(row.payload), "afterwards": clean(row.afterwards)}
-        if cleaned != {"payload": row.payload, "afterwards": row.afterwards}:
-            await tx.execute(update(table).where(table.c.id == row.id).values(**cleaned))
+    about_it = table.c.key.endswith(f"/{ts}", autoescape=True)
+    await _empty(tx, and_(table.c.case_id.in_(cases), table.c.method == "ephemeral", about_it))
+
+
+async def _empty(tx: AsyncConnection, where: ColumnElement[bool]) -> None:
+    """Empty the rows that show words. A row that is on its way still names the place and the person."""
+    table = schema.outbox
+    for row in (await tx.execute(select(table.c.id, table.c.payload).where(where))).all():
+        if "text" in row.payload:
+            place = {name: row.payload[name] for name in ("ts", "user") if name in row.payload}
+            emptied = {"payload": {"text": GONE_COPY, **place}, "afterwards": {"sent": [], "failed": []}}
+            await tx.execute(update(table).where(table.c.id == row.id).values(**emptied))

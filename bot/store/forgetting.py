@@ -25,7 +25,7 @@ person's id.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, or_, select, update
@@ -33,10 +33,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, erasure, outbox, schema
+from bot.store.bodies import encode
 from bot.store.cases import ERASED, ref_of
 from bot.store.erasure import GONE_COPY, NO_TITLE
 from bot.store.inbox import InboxItem, item_of
-from bot.store.interrupts import is_erased
 from bot.store.outbox import OPEN, Outgoing
 from bot.store.persons import KEPT, cards_of, desks_among, is_staffs, shared_among
 from bot.store.statements import begins, begins_any, in_batches
@@ -235,7 +235,7 @@ async def erase_items(tx: AsyncConnection, batch: Batch) -> Counter[str]:
     await attempts.hold(tx)
     table = schema.inbox
     await _forget_threads(tx, batch.own)
-    stones = [{"row": item.id, "stone": erasure.stone_of(item)} for item in batch.items]
+    stones = [{"row": item.id, "stone": encode(item.body.stone())} for item in batch.items]
     anonymous = {"author": ERASED, "author_team": ERASED}
     if stones:
         await tx.execute(
@@ -276,8 +276,9 @@ async def forget_threads(tx: AsyncConnection, user: str, threads: Collection[Thr
 async def forget_drafting(tx: AsyncConnection, cases: Collection[int]) -> None:
     """Delete the steps of drafts that are being written for the cases. Drafts have a lane of their own."""
     inbox, journal, refs = schema.inbox, schema.journal, set(map(ref_of, cases))
-    writing = select(inbox.c.id, inbox.c.body).where(inbox.c.kind == "interaction", inbox.c.state.in_(("new", "dead")))
-    asked = [row.id for row in await tx.execute(writing) if str(row.body.get("value", "")).split("/")[0] in refs]
+    writing = select(inbox).where(inbox.c.kind == "interaction", inbox.c.state.in_(("new", "dead")))
+    pressed = map(item_of, await tx.execute(writing))
+    asked = [item.id for item in pressed if item.interaction.value.split("/")[0] in refs]
     await tx.execute(delete(journal).where(journal.c.turn.in_(asked)))
 
 
@@ -290,11 +291,11 @@ async def erase_below(tx: AsyncConnection, card: ThreadRef, *, after: int, limit
     items = [item_of(row) for row in await tx.execute(below)]
     if not items:
         return None
-    await erasure.tombstone(tx, [each for each in items if each.kind in ("staff", "edit") and not is_erased(each.body)])
+    await erasure.tombstone(tx, [each for each in items if each.kind in ("staff", "edit") and not each.body.is_erased])
     for item in items:
-        if item.kind == "interaction" and "fields" in item.body:
-            body = {name: value for name, value in item.body.items() if name != "fields"}
-            await tx.execute(update(table).where(table.c.id == item.id).values(body=body))
+        if item.kind == "interaction" and item.interaction.fields:
+            body = replace(item.interaction, fields={})
+            await tx.execute(update(table).where(table.c.id == item.id).values(body=encode(body)))
     await tx.execute(delete(journal).where(journal.c.turn.in_([item.id for item in items])))
     return items[-1].id
 

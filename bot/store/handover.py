@@ -17,7 +17,7 @@ from bot.store.inbox import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class OpenRow:
     """An open row, as the engine needs it."""
 
     id: int
@@ -26,7 +26,7 @@ class Waiting:
     ts: str
 
 
-async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[Waiting]:
+async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[OpenRow]:
     """The first rows that the engine does not have, by their messages' ts. They are locked until the transaction
     ends.
 
@@ -65,7 +65,7 @@ async def count_unhanded(tx: AsyncConnection) -> int:
     return int((await tx.execute(statement)).scalar_one())
 
 
-async def handed_before(tx: AsyncConnection, at: float, *, limit: int) -> list[Waiting]:
+async def handed_before(tx: AsyncConnection, at: float, *, limit: int) -> list[OpenRow]:
     """The oldest open rows that the engine has and that arrived before then."""
     table = schema.inbox
     statement = _waiting().where(table.c.handed, table.c.received_at < at).order_by(table.c.id).limit(limit)
@@ -112,5 +112,5 @@ def _waiting() -> Select[Any]:
     return select(table.c.id, table.c.kind, table.c.thread, table.c.ts).where(table.c.state == "new")
 
 
-async def _read(tx: AsyncConnection, statement: Select[Any]) -> list[Waiting]:
-    return [Waiting(row.id, row.kind, ThreadRef.of(row.thread), row.ts) for row in await tx.execute(statement)]
+async def _read(tx: AsyncConnection, statement: Select[Any]) -> list[OpenRow]:
+    return [OpenRow(row.id, row.kind, ThreadRef.of(row.thread), row.ts) for row in await tx.execute(statement)]

@@ -1,7 +1,6 @@
 """The inbox's rows. They are stored before Slack gets its "ok", and finished when they are answered or dropped."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
+from bot.store.bodies import Body, DeleteBody, EditBody, InteractionBody, MessageBody, body_as, decode, encode
 from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import add_threads, known_among
 
@@ -31,8 +31,30 @@ SILENT = "silent"
 FinishedState = Literal["done", "dropped", "dead"]
 
 
+class _WithBody:
+    """Gives the body as what its kind makes it."""
+
+    __slots__ = ()
+    body: Body
+
+    @property
+    def message(self) -> MessageBody:
+        """The body of a message or an edit. Raises TypeError for another kind."""
+        return body_as(MessageBody, self.body)
+
+    @property
+    def edit(self) -> EditBody:
+        """The body of an edit. Raises TypeError for another kind."""
+        return body_as(EditBody, self.body)
+
+    @property
+    def interaction(self) -> InteractionBody:
+        """The body of an interaction. Raises TypeError for another kind."""
+        return body_as(InteractionBody, self.body)
+
+
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(_WithBody):
     """Something that came from Slack and needs an answer."""
 
     event_id: str
@@ -43,9 +65,8 @@ class Arrival:
     """The message's own timestamp. For an interaction, the interaction's."""
     author: str
     author_team: str
-    body: Mapping[str, Any]
-    """What the turn needs to know: `text` and `files` (each `id`, `name`, `mimetype`, `size`), and for an interaction
-    `action` and `value`."""
+    body: Body
+    """What the turn needs to know."""
     addressed: bool
     """True: it starts a conversation. False: it counts only in a thread that already is a conversation."""
     stops: bool = False
@@ -55,7 +76,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class InboxItem:
+class InboxItem(_WithBody):
     """A stored arrival that is being worked on."""
 
     id: int
@@ -64,7 +85,7 @@ class InboxItem:
     ts: str
     author: str
     author_team: str
-    body: Mapping[str, Any]
+    body: Body
     attempts: int
     """1 on the first try; more after a crash or a failure. A try that ended only because Slack did not answer is not
     counted."""
@@ -82,35 +103,12 @@ class InboxItem:
     @property
     def said_at(self) -> str:
         """Slack's timestamp of the message. For an edit, that of the edited message."""
-        return str(self.body.get("of", self.ts))
+        return self.body.of if isinstance(self.body, EditBody | DeleteBody) and self.body.of else self.ts
 
     @property
     def words(self) -> str:
-        """The message's words, and the names of the files it brought."""
-        return words_of(self.body)
-
-
-def words_of(body: Mapping[str, Any]) -> str:
-    """The text of a stored body, with the names of its files."""
-    return naming_files(str(body["text"]), file_names(body))
-
-
-def file_names(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the files in a stored body. Earlier releases stored only the names."""
-    return tuple(file if isinstance(file, str) else str(file["name"]) for file in body.get("files", ()))
-
-
-def naming_files(text: str, names: Sequence[str]) -> str:
-    """A message with the names of the files that it brought."""
-    return f"{text}\n[attached: {', '.join(names)}]".strip() if names else text
-
-
-def without_files(words: str) -> str:
-    """The text without the names of the files, for words made by `naming_files`."""
-    return _ATTACHED.sub("", words)
-
-
-_ATTACHED = re.compile(r"\n?\[attached: [^\n]*\]\Z")
+        """The words of a message or an edit, and the names of the files it brought. Empty for another kind."""
+        return self.body.words
 
 
 async def add(tx: AsyncConnection, arrival: Arrival, *, now: float) -> int | None:
@@ -157,7 +155,7 @@ def _values(arrival: Arrival, *, now: float) -> dict[str, Any]:
         "thread": arrival.thread.key,
         "author": arrival.author,
         "author_team": arrival.author_team,
-        "body": dict(arrival.body),
+        "body": encode(arrival.body),
         "state": "new",
         "received_at": now,
     }
@@ -209,7 +207,7 @@ def item_of(row: Row[Any]) -> InboxItem:
         ts=row.ts,
         author=row.author,
         author_team=row.author_team,
-        body=row.body,
+        body=decode(row.kind, row.body),
         attempts=row.attempts,
         received_at=row.received_at,
         interrupt=row.interrupt,
@@ -265,12 +263,13 @@ async def answered_last(tx: AsyncConnection, item: InboxItem) -> str | None:
     return author
 
 
-async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) -> Mapping[str, Any] | None:
+async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) -> MessageBody | None:
     """What `author` wrote at (channel, ts). None if they wrote no message there."""
     table = schema.inbox
-    statement = select(table.c.body).where(table.c.channel == channel, table.c.ts == ts, table.c.author == author)
-    body: Mapping[str, Any] | None = (await tx.execute(statement)).scalars().first()
-    return body
+    where = (table.c.channel == channel, table.c.ts == ts, table.c.author == author)
+    wrote = select(table.c.kind, table.c.body).where(*where, table.c.kind.in_(("message", "staff")))
+    row = (await tx.execute(wrote)).first()
+    return body_as(MessageBody, decode(row.kind, row.body)) if row else None
 
 
 async def author_of(tx: AsyncConnection, item_id: int) -> str:
@@ -280,11 +279,11 @@ async def author_of(tx: AsyncConnection, item_id: int) -> str:
     return f"{row.author_team}/{row.author}" if row else ""
 
 
-async def body_of(tx: AsyncConnection, item_id: int) -> Mapping[str, Any]:
+async def body_of(tx: AsyncConnection, item_id: int) -> Body:
     """The row's stored body as it is now."""
     table = schema.inbox
-    body: Mapping[str, Any] = (await tx.execute(select(table.c.body).where(table.c.id == item_id))).scalar_one()
-    return body
+    row = (await tx.execute(select(table.c.kind, table.c.body).where(table.c.id == item_id))).one()
+    return decode(row.kind, row.body)
 
 
 async def with_files(tx: AsyncConnection, thread: ThreadRef, *, author: str, latest: int) -> list[InboxItem]:
@@ -294,5 +293,5 @@ async def with_files(tx: AsyncConnection, thread: ThreadRef, *, author: str, lat
     table = schema.inbox
     where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author == author, table.c.fence > 0)
     rows = await tx.execute(select(table).where(*where).order_by(table.c.ts.desc()).limit(LOOKED_THROUGH))
-    found = [item_of(row) for row in rows if row.body.get("files")]
+    found = [item for item in map(item_of, rows) if item.message.files]
     return found[:latest][::-1]

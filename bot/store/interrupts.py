@@ -12,7 +12,7 @@ claim          a person answers in a thread: interrupt the answers that have beg
 find_requested which of the rows have an interrupt
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, get_args
@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, inbox, schema
+from bot.store.bodies import Body, DeleteBody, EditBody, MessageBody, StopBody, encode
 from bot.store.cases import find_open
 from bot.store.inbox import SPOKEN, Arrival, InboxItem, InterruptKind
 from bot.store.threads import find_thread
@@ -29,14 +30,9 @@ from bot.store.threads import find_thread
 MAX_EDIT_DELAY = 3600.0
 """If the message itself has not come, an edit can take its place up to this many seconds after the message."""
 
-OVERHEARD = "overheard"
-"""The key in a message's body which says that it was not for the assistant."""
-IDLE = "idle"
-"""The key in a stop's body which says that there was nothing to stop."""
-
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredArrival:
     """The result of storing an arrival."""
 
     item: int | None
@@ -49,36 +45,36 @@ class Stored:
     """The interrupt of the rows in `told`."""
 
 
-async def store_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: float) -> list[Stored]:
+async def store_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: float) -> list[StoredArrival]:
     """Store arrivals of any kind. Neighbours without special handling share a few statements."""
-    stored: list[Stored] = []
+    stored: list[StoredArrival] = []
     for is_plain, group in groupby(arrivals, key=_is_plain):
         if is_plain:
             plain = list(group)
             ids = await inbox.add_all(tx, plain, now=now)
-            stored += [Stored(item, each.thread.key) for each, item in zip(plain, ids, strict=True)]
+            stored += [StoredArrival(item, each.thread.key) for each, item in zip(plain, ids, strict=True)]
         else:
             stored += [await store(tx, each, now=now) for each in group]
     return stored
 
 
-async def store(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+async def store(tx: AsyncConnection, arrival: Arrival, *, now: float) -> StoredArrival:
     """Store an arrival of any kind."""
-    match arrival.kind:
-        case "stop":
-            return await _store_stop(tx, arrival, now=now)
-        case "edit" if arrival.body.get("of"):
-            return await _store_edit(tx, arrival, now=now)
-        case "delete" if arrival.body.get("of"):
-            return await _store_delete(tx, arrival, now=now)
-        case "edit" | "delete":
+    match arrival.body:
+        case EditBody(of="") | DeleteBody(of=""):
             # An edit or deletion that could not be stored as it came no longer names its message.
-            return Stored(None)
-        case "message" if arrival.stops:
-            return await _store_word(tx, arrival, now=now)
-        case "message" | "interaction" if arrival.calls:
-            return await _store_call(tx, arrival, now=now)
-    return Stored(await inbox.add(tx, arrival, now=now), arrival.thread.key)
+            return StoredArrival(None)
+        case EditBody() as edit:
+            return await _store_edit(tx, arrival, edit, now=now)
+        case DeleteBody() as deletion:
+            return await _store_delete(tx, arrival, deletion, now=now)
+        case StopBody() as stop:
+            return await _store_stop(tx, arrival, stop, now=now)
+    if arrival.stops:
+        return await _store_word(tx, arrival, now=now)
+    if arrival.calls:
+        return await _store_call(tx, arrival, now=now)
+    return StoredArrival(await inbox.add(tx, arrival, now=now), arrival.thread.key)
 
 
 def _is_plain(arrival: Arrival) -> bool:
@@ -93,35 +89,9 @@ async def written(tx: AsyncConnection, team: str, channel: str, ts: str) -> Inbo
     return inbox.item_of(row) if row else None
 
 
-def is_erased(body: Mapping[str, Any]) -> bool:
-    """Whether the message was deleted, and its text with it."""
-    return "deleted" in body
-
-
-def is_erased_in(body: ColumnElement[Any]) -> ColumnElement[bool]:
-    """`is_erased` for a column of bodies."""
-    deleted: ColumnElement[str] = body["deleted"].as_string()
-    return deleted.is_not(None)
-
-
-def words_in(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What a message's body takes from an edit's body: its words, and whom it mentions."""
-    return {name: body[name] for name in ("text", "masked", "files", "to_us", "others", "leads") if name in body}
-
-
-def is_overheard(body: Mapping[str, Any]) -> bool:
-    """Whether the message was for others in a channel's thread. Then none of its words are stored."""
-    return OVERHEARD in body
-
-
-def edited_at(body: Mapping[str, Any]) -> str:
-    """Slack's time of the edit that a body has. Empty for the message as it was sent."""
-    return str(body.get("edited", ""))
-
-
 async def latest_edit(tx: AsyncConnection, item: InboxItem) -> InboxItem | None:
     """The newest edit of the item's message that the item's words do not include yet."""
-    since = edited_at(item.body) or (item.ts if item.kind == "edit" else "")
+    since = item.message.edited or (item.ts if item.kind == "edit" else "")
     edits = [edit for edit in await edits_of(tx, item.thread.key, item.said_at) if edit.ts > since]
     return max(edits, key=lambda edit: edit.ts, default=None)
 
@@ -130,15 +100,15 @@ async def edits_of(tx: AsyncConnection, thread: str, *of: str) -> list[InboxItem
     """The rows of all edits of the thread's messages with the ts `of`."""
     table = schema.inbox
     rows = await tx.execute(select(table).where(table.c.thread == thread, table.c.kind == "edit"))
-    return [inbox.item_of(row) for row in rows if row.body.get("of") in of]
+    return [item for item in map(inbox.item_of, rows) if item.said_at in of]
 
 
-async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any], *, anew: bool = False) -> None:
+async def replace_body(tx: AsyncConnection, item_id: int, body: Body, *, anew: bool = False) -> None:
     """Give a row other words. With `anew` it begins again with them: the interrupt `edited` is removed and the
     attempts count from 1.
     """
     await attempts.hold(tx)
-    values: dict[str, Any] = {"body": dict(body)}
+    values: dict[str, Any] = {"body": encode(body)}
     if anew:
         # A graver interrupt that came in the meantime stays.
         interrupt = schema.inbox.c.interrupt
@@ -148,8 +118,7 @@ async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any
 
 async def overhear(tx: AsyncConnection, item: InboxItem) -> None:
     """Store nothing of the row's words, only that it was for others."""
-    kept = {name: item.body[name] for name in ("of", "edited", "is_staff", "speaks_anew") if name in item.body}
-    await replace_body(tx, item.id, {**kept, "text": "", "masked": False, "files": [], OVERHEARD: True})
+    await replace_body(tx, item.id, item.message.left())
 
 
 async def stopped_since(tx: AsyncConnection, item: InboxItem) -> bool:
@@ -161,7 +130,8 @@ async def stopped_since(tx: AsyncConnection, item: InboxItem) -> bool:
         table.c.author == item.author,
         table.c.id > item.id,
     )
-    return any(not body.get(IDLE) for body in (await tx.execute(select(table.c.body).where(*where))).scalars())
+    stops = map(inbox.item_of, await tx.execute(select(table).where(*where)))
+    return any(isinstance(stop.body, StopBody) and not stop.body.idle for stop in stops)
 
 
 async def claim(tx: AsyncConnection, thread: ThreadRef) -> None:
@@ -183,7 +153,7 @@ async def find_requested(tx: AsyncConnection, items: Collection[int]) -> dict[in
     return {row.id: row.interrupt for row in await tx.execute(statement)}
 
 
-async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> StoredArrival:
     """Store a message like "stop". It ends the answer that is being written for its author; otherwise it is a
     message.
 
@@ -194,39 +164,39 @@ async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     table = schema.inbox
     twin = (table.c.channel == arrival.thread.channel, table.c.ts == arrival.ts, table.c.kind == "stop")
     if (await tx.execute(select(table.c.id).where(*twin))).first():
-        return Stored(None)
+        return StoredArrival(None)
     place: ColumnElement[bool] = table.c.thread == arrival.thread.key
     if arrival.thread.is_direct and arrival.thread.ts == arrival.ts:
         place = table.c.channel == arrival.thread.channel
     running = await _first_open(tx, place, author=arrival.author)
     if running is None or await find_open(tx, running.thread) is not None:
-        return Stored(await inbox.add(tx, arrival, now=now), arrival.thread.key)
-    word = replace(arrival, kind="stop", thread=running.thread, body={"text": "", "typed": True})
+        return StoredArrival(await inbox.add(tx, arrival, now=now), arrival.thread.key)
+    word = replace(arrival, kind="stop", thread=running.thread, body=StopBody())
     return await _with_interrupt(tx, word, table.c.id == running.id, "stop", now=now)
 
 
-async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+async def _store_stop(tx: AsyncConnection, arrival: Arrival, stop: StopBody, *, now: float) -> StoredArrival:
     """Store a press of Stop. In channels it only counts from the author of the question. In direct messages there is
     only one person.
     """
     if await find_thread(tx, arrival.thread) is None:
-        return Stored(None)
+        return StoredArrival(None)
     table = schema.inbox
     author = None if arrival.thread.is_direct else arrival.author
     running = await _first_open(tx, table.c.thread == arrival.thread.key, author=author)
-    if running is None or await _has_ended(tx, arrival):
-        idle = replace(arrival, body={**arrival.body, IDLE: True})
+    if running is None or await _has_ended(tx, arrival.thread, stop):
+        idle = replace(arrival, body=replace(stop, idle=True))
         return await _with_interrupt(tx, idle, table.c.id == -1, "stop", now=now)
     return await _with_interrupt(tx, arrival, table.c.id == running.id, "stop", now=now)
 
 
-async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> StoredArrival:
     """Store words or an interaction that ask for a person. The answers to the author's earlier messages are
     interrupted.
     """
     item = await inbox.add(tx, arrival, now=now)
     if item is None or await find_open(tx, arrival.thread) is not None:
-        return Stored(item, arrival.thread.key)
+        return StoredArrival(item, arrival.thread.key)
     table = schema.inbox
     theirs = and_(
         table.c.thread == arrival.thread.key, table.c.author == arrival.author, table.c.kind.in_(("message", "edit"))
@@ -234,67 +204,65 @@ async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     return await _interrupt(tx, arrival, item, theirs, "called")
 
 
-async def _has_ended(tx: AsyncConnection, arrival: Arrival) -> bool:
+async def _has_ended(tx: AsyncConnection, thread: ThreadRef, stop: StopBody) -> bool:
     """Whether the stream that was stopped belongs to a finished turn. Then the press is not about a later one."""
-    streams = set(arrival.body.get("streams", ()))
+    streams = set(stop.streams)
     table = schema.turn
     ended = await tx.execute(
-        select(table.c.posts).where(table.c.thread == arrival.thread.key).order_by(table.c.finished_at.desc()).limit(5)
+        select(table.c.posts).where(table.c.thread == thread.key).order_by(table.c.finished_at.desc()).limit(5)
     )
     return bool(streams) and streams <= {ts for (posts,) in ended for ts in posts or ()}
 
 
-async def _store_edit(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
-    of = arrival.body["of"]
-    row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
+async def _store_edit(tx: AsyncConnection, arrival: Arrival, edit: EditBody, *, now: float) -> StoredArrival:
+    row = await written(tx, arrival.thread.team, arrival.thread.channel, edit.of)
     if row is None:
-        stored = await _store_as_message(tx, arrival, now=now)
+        stored = await _store_as_message(tx, arrival, edit, now=now)
         # If other processes write at the same time, the message may have come between the two queries.
-        row = None if stored.item else await written(tx, arrival.thread.team, arrival.thread.channel, of)
+        row = None if stored.item else await written(tx, arrival.thread.team, arrival.thread.channel, edit.of)
         if row is None:
             return stored
-    edits = await edits_of(tx, row.thread.key, of)
-    newest = max([edited_at(row.body), *(edit.ts for edit in edits)])
-    words = next((edit.words for edit in edits if edit.ts == newest), row.words)
-    is_news = row.author == arrival.author and not is_erased(row.body) and arrival.ts > newest
-    if not is_news or inbox.words_of(arrival.body) == words:
-        return Stored(None)
+    edits = await edits_of(tx, row.thread.key, edit.of)
+    newest = max([row.message.edited, *(each.ts for each in edits)])
+    words = next((each.words for each in edits if each.ts == newest), row.words)
+    is_news = row.author == arrival.author and not row.body.is_erased and arrival.ts > newest
+    if not is_news or edit.words == words:
+        return StoredArrival(None)
     return await _with_interrupt(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "edited", now=now)
 
 
-async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+async def _store_as_message(tx: AsyncConnection, arrival: Arrival, edit: EditBody, *, now: float) -> StoredArrival:
     """Store an edit of a message that has not come. It becomes the message if it now addresses us or has only
     overtaken it.
     """
-    of = arrival.body["of"]
-    if not arrival.body["speaks_anew"]:
-        if float(arrival.ts) - float(of) > MAX_EDIT_DELAY:
-            return Stored(None)
-        if not arrival.addressed and not await _began_before(tx, arrival.thread.key, of):
-            return Stored(None)
-    body = words_in(arrival.body) | {"edited": arrival.ts}
-    kind: inbox.Kind = "staff" if arrival.body["is_staff"] else "message"
-    message = replace(arrival, kind=kind, ts=of, body=body)
-    return Stored(await inbox.add(tx, message, now=now), arrival.thread.key)
+    if not edit.speaks_anew:
+        if float(arrival.ts) - float(edit.of) > MAX_EDIT_DELAY:
+            return StoredArrival(None)
+        if not arrival.addressed and not await _began_before(tx, arrival.thread.key, edit.of):
+            return StoredArrival(None)
+    kind: inbox.Kind = "staff" if edit.is_staff else "message"
+    body = MessageBody().reworded(edit, edited=arrival.ts)
+    message = replace(arrival, kind=kind, ts=edit.of, body=body)
+    return StoredArrival(await inbox.add(tx, message, now=now), arrival.thread.key)
 
 
-async def _store_delete(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+async def _store_delete(tx: AsyncConnection, arrival: Arrival, deletion: DeleteBody, *, now: float) -> StoredArrival:
     """Store a deletion. Slack names no author for it, so the row of the message says who that is."""
-    of = arrival.body["of"]
+    of = deletion.of
     row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
     if row is None and not arrival.author:
-        return Stored(None)
+        return StoredArrival(None)
     if row is not None:
         arrival = replace(arrival, author=row.author, author_team=row.author_team)
     if row is None and (arrival.addressed or await _began_before(tx, arrival.thread.key, of)):
         # If the message still comes, it finds this row in its place, and no one works on it.
-        kind: inbox.Kind = "staff" if arrival.body["is_staff"] else "message"
-        stone = replace(arrival, kind=kind, ts=of, body={"text": "", "files": [], "deleted": {}})
+        kind: inbox.Kind = "staff" if deletion.is_staff else "message"
+        stone = replace(arrival, kind=kind, ts=of, body=MessageBody(deleted=0))
         if await inbox.insert(tx, stone, now=now, state="dropped", reason="deleted") is None:
             # If other processes write at the same time, the message may have come between the two queries.
             row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
-    if row is None or is_erased(row.body):
-        return Stored(None)
+    if row is None or row.body.is_erased:
+        return StoredArrival(None)
     edits = await edits_of(tx, row.thread.key, of)
     return await _with_interrupt(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "deleted", now=now)
 
@@ -324,18 +292,18 @@ async def _first_open(tx: AsyncConnection, place: ColumnElement[bool], *, author
 
 async def _with_interrupt(
     tx: AsyncConnection, arrival: Arrival, rows: ColumnElement[bool], interrupt: InterruptKind, *, now: float
-) -> Stored:
+) -> StoredArrival:
     """Store the arrival, and set the interrupt on the open ones of the rows that have no graver one."""
     item = await inbox.insert(tx, arrival, now=now)
-    return Stored(None) if item is None else await _interrupt(tx, arrival, item, rows, interrupt)
+    return StoredArrival(None) if item is None else await _interrupt(tx, arrival, item, rows, interrupt)
 
 
 async def _interrupt(
     tx: AsyncConnection, arrival: Arrival, item: int, rows: ColumnElement[bool], interrupt: InterruptKind
-) -> Stored:
+) -> StoredArrival:
     """Set the interrupt on the open ones of the rows that have no graver one, except on the arrival's own."""
     table, interrupts = schema.inbox, get_args(InterruptKind)
     lighter = interrupts[: interrupts.index(interrupt)]
     where = (rows, table.c.state == "new", table.c.kind.in_(SPOKEN), table.c.id != item, table.c.interrupt.in_(lighter))
     told = await tx.execute(update(table).where(*where).values(interrupt=interrupt).returning(table.c.id))
-    return Stored(item, arrival.thread.key, tuple(told.scalars()), interrupt)
+    return StoredArrival(item, arrival.thread.key, tuple(told.scalars()), interrupt)

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Column, Select, Text, case, cast, or_, select, tuple_
 
 from bot.store import schema
+from bot.store.bodies import is_erased_in, text_in
 from bot.store.cases import ERASED, id_of, ref_of
 from bot.store.database import Database
-from bot.store.interrupts import is_erased_in
 
 LOOKED_UP = '%"ok": true, "private": true%'
 """A pattern for a successful lookup of the customer's own data in a turn's messages. Quoted text cannot match it,
@@ -23,7 +23,7 @@ CLAIMED, REOPENED = "case.claimed", "case.reopened"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class AskedMessage:
     """A customer's message that needed an answer, and how it ended."""
 
     id: int
@@ -97,10 +97,10 @@ class Relayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class MetricsRecord:
     """All of this data since some time."""
 
-    written: Sequence[Written] = ()
+    written: Sequence[AskedMessage] = ()
     """Oldest first."""
     cases: Sequence[Opened] = ()
     """Oldest first."""
@@ -114,7 +114,7 @@ class Record:
     """Oldest first."""
 
 
-async def read(database: Database, *, since: float) -> Record:
+async def read(database: Database, *, since: float) -> MetricsRecord:
     """Everything that arrived or happened since then.
 
     It can be a lot. So it is read in pieces, and other transactions can run in between.
@@ -123,7 +123,7 @@ async def read(database: Database, *, since: float) -> Record:
     cases = await _cases(database, since=since)
     on_answers, on_cases = await _pressed(database, written, cases, since=since)
     uses = await _uses(database, since=since)
-    return Record(written, cases, on_answers, on_cases, uses, await _relayed(database, since=since))
+    return MetricsRecord(written, cases, on_answers, on_cases, uses, await _relayed(database, since=since))
 
 
 async def _pieces(
@@ -147,16 +147,16 @@ async def _pieces(
         later = (order[0] >= latest[0]) & (tuple_(*order) > tuple_(*latest))
 
 
-async def _written(database: Database, *, since: float) -> list[Written]:
+async def _written(database: Database, *, since: float) -> list[AskedMessage]:
     """Messages, and edits that had an answer of their own, without dropped or deleted ones."""
     table = schema.inbox.c
     ended = case((table.state == "dead", "failed"), else_=table.reason).label("ended")
-    columns = (table.id, table.thread, table.author, table.received_at, table.body["text"].as_string().label("text"))
+    columns = (table.id, table.thread, table.author, table.received_at, text_in(table.body).label("text"))
     # Deleted ones are left out here. Postgres cannot estimate how few they are, and would read all rows.
     asked = select(*columns, ended, table.kind, is_erased_in(table.body).label("is_erased")).where(
         table.kind.in_(("message", "edit")), table.state != "dropped"
     )
-    found: dict[int, Written] = {}
+    found: dict[int, AskedMessage] = {}
     pages: dict[str, frozenset[str]] = {}
     async for rows in _pieces(database, asked, table.received_at, table.id, since=since, whole=_with_grounds):
         for number, thread, author, at, text, end, kind, is_erased, sources, looked_up in rows:
@@ -164,7 +164,7 @@ async def _written(database: Database, *, since: float) -> list[Written]:
                 continue
             if sources is None:
                 if kind == "message":
-                    found[number] = Written(number, thread, author, at, text, end)
+                    found[number] = AskedMessage(number, thread, author, at, text, end)
                 continue
             if sources not in pages:
                 pages[sources] = frozenset(page["url"] or page["title"] for page in json.loads(sources))
@@ -173,7 +173,7 @@ async def _written(database: Database, *, since: float) -> list[Written]:
                 # The row of a private answer in the channel names nothing. The whole answer, with the same number,
                 # does.
                 named, own = named | found[number].sources, own or found[number].looked_up
-            found[number] = Written(number, thread, author, at, text, end, named, own)
+            found[number] = AskedMessage(number, thread, author, at, text, end, named, own)
     return [*found.values()]
 
 
@@ -220,7 +220,7 @@ async def _cases(database: Database, *, since: float) -> list[Opened]:
 
 
 async def _pressed(
-    database: Database, written: Sequence[Written], cases: Sequence[Opened], *, since: float
+    database: Database, written: Sequence[AskedMessage], cases: Sequence[Opened], *, since: float
 ) -> tuple[dict[int, Verdict], dict[int, Verdict]]:
     """The ratings of answers and of cases, from the people who had asked."""
     table = schema.feedback.c

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, delete, func, or_, select, update
+from sqlalchemy import Row, and_, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -263,6 +263,13 @@ async def posts_under(tx: AsyncConnection, *prefixes: str) -> list[OutboxRow]:
         where = (or_(*begins_any(table.c.key, some)), table.c.method == "post")
         found += map(row_of, await tx.execute(select(table).where(*where)))
     return sorted(found, key=lambda row: row.id)
+
+
+async def reword(tx: AsyncConnection, post: OutboxRow, text: str) -> None:
+    """Store another text of a post, also in the updates of it."""
+    table = schema.outbox
+    of_it = or_(table.c.key == post.key, and_(table.c.parent == post.key, table.c.method == "update"))
+    await tx.execute(update(table).where(of_it).values(payload={**post.payload, "text": text}))
 
 
 async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bool:

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import schema
+from bot.store.bodies import DeleteBody, EditBody, InteractionBody
 from bot.store.cases import ERASED
 from bot.store.inbox import Arrival, InboxItem, insert, item_of
 from bot.store.statements import begins, in_batches
@@ -33,7 +34,7 @@ KEPT = "forgotten/"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PersonRecord:
     """What is stored about a person."""
 
     user: str
@@ -74,7 +75,7 @@ class OutboxRef:
     state: str
 
 
-async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) -> Kept:
+async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) -> PersonRecord:
     """What is stored about the person, without the inbox's row `besides`."""
     inbox, turn, kase = schema.inbox, schema.turn, schema.kase
     written = (await tx.execute(select(inbox).where(inbox.c.author == user))).all()
@@ -89,7 +90,7 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
     threads = frozenset(map(ThreadRef.of, keys))
     own = threads - await shared_among(tx, user, threads)
     cards = await cards_of(tx, [case.id for case in theirs])
-    return Kept(
+    return PersonRecord(
         user=user,
         items=tuple(map(item_of, rows)),
         open=frozenset(row.id for row in rows if row.state == "new"),
@@ -102,7 +103,7 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
     )
 
 
-async def count(tx: AsyncConnection, kept: Kept) -> dict[str, int]:
+async def count(tx: AsyncConnection, kept: PersonRecord) -> dict[str, int]:
     """How much there is of each kind."""
     posts = await _posts(tx, kept)
     copies = await _file_copies(tx, [row.key for row in posts])
@@ -131,17 +132,17 @@ async def close_requests(tx: AsyncConnection, user: str, *, item: int, now: floa
     table = schema.inbox
     await tx.execute(update(table).where(table.c.id == item).values(author=ERASED, author_team=ERASED))
     waiting = select(table).where(table.c.author == user, table.c.kind == "interaction", table.c.state == "new")
-    others = [row.id for row in await tx.execute(waiting) if row.body.get("action") == REQUEST]
+    others = [item.id for item in map(item_of, await tx.execute(waiting)) if item.interaction.action == REQUEST]
     closed = {"state": "dropped", "reason": ERASED, "fence": table.c.fence + 1, "finished_at": now}
     await tx.execute(update(table).where(table.c.id.in_(others)).values(author=ERASED, author_team=ERASED, **closed))
 
 
-async def ask(tx: AsyncConnection, kept: Kept, team: str, *, now: float) -> None:
+async def ask(tx: AsyncConnection, kept: PersonRecord, team: str, *, now: float) -> None:
     """Store an operator's request, in our workspace `team`. The serving process finds it."""
     name = uuid4().hex
     thread = ThreadRef(team, OPERATORS, name)
     own_team = next((item.author_team for item in reversed(kept.items)), team)
-    body = {"action": REQUEST, "value": "", "message_ts": name, "response_url": "", "text": ""}
+    body = InteractionBody(REQUEST, message_ts=name)
     arrival = Arrival(f"erase/{name}", "interaction", thread, name, kept.user, own_team, body, addressed=True)
     await insert(tx, arrival, now=now)
 
@@ -194,7 +195,7 @@ def is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
     """Whether the person wrote or pressed it as staff."""
     return (
         item.kind == "staff"
-        or bool(item.body.get("is_staff"))
+        or (isinstance(item.body, EditBody | DeleteBody) and item.body.is_staff)
         or (item.kind == "interaction" and item.thread.channel in desks)
     )
 
@@ -236,7 +237,7 @@ async def _others_copies(tx: AsyncConnection, user: str, cases: Collection[int])
     return list(rows.scalars())
 
 
-async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
+async def _posts(tx: AsyncConnection, kept: PersonRecord) -> list[OutboxRef]:
     """The outbox's rows about the person, without those of others' words and of the erasing itself."""
     table = schema.outbox
     columns = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent, table.c.state)
@@ -285,7 +286,7 @@ async def _file_copies(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
     return found
 
 
-def _suggested(kept: Kept) -> ColumnElement[bool]:
+def _suggested(kept: PersonRecord) -> ColumnElement[bool]:
     """The condition that a suggestion comes from the person's cases and never was an article."""
     table = schema.suggestion
     return table.c.case_id.in_(kept.cases) & table.c.state.in_(("pending", "discarded", "expired"))

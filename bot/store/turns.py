@@ -134,6 +134,16 @@ async def keep_side_effects(tx: AsyncConnection, turn: int, *, prefix: str, now:
     await tx.execute(update(table).where(table.c.turn == turn).values(recorded_at=now))
 
 
+async def blank_steps(tx: AsyncConnection, turn: int, *, text: str) -> None:
+    """Replace what tools returned in the steps of a turn by `text`. The shown part of its answer is dropped."""
+    table = schema.journal
+    for row in (await tx.execute(select(table.c.name, table.c.value).where(table.c.turn == turn))).all():
+        value = {name: each for name, each in row.value.items() if name != "text"}
+        if "result" in value:
+            value["result"] = {**value["result"], "content": text}
+        await tx.execute(update(table).where(table.c.turn == turn, table.c.name == row.name).values(value=value))
+
+
 async def reopen(tx: AsyncConnection, turn: int, *, thread: str, now: float) -> None:
     """Delete what was stored of a turn that was given up and begins again. Its steps get the time `now`."""
     await tx.execute(delete(schema.turn).where(schema.turn.c.id == turn, schema.turn.c.thread == thread))

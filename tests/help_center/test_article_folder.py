@@ -1,5 +1,6 @@
 """The articles on a machine's disk follow the rows, and the index follows both."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.help_center.article_folder import INDEX_RETRY_DELAY, MARK, QUESTIONS, Publishing, Shelf, page
+from bot.help_center.article_folder import INDEX_RETRY_DELAY, MARK, QUESTIONS, ArticleFolder, Publishing, page
 from bot.help_center.library import BEHIND, Bases, Library, Refresh
 from bot.help_center.texts import Watch
 from bot.store import suggestions
@@ -16,7 +17,7 @@ from bot.store.suggestions import Suggestion
 from knowledge.documents import read_page
 from knowledge.errors import BuildFailed, KnowledgeError
 from tests.doubles.clock import ManualClock
-from tests.help_center.test_library import REPORT, FakeBase, Heard
+from tests.help_center.test_library import REPORT, FakeBase, Received
 
 ARTICLE = Suggestion(
     id=0,
@@ -49,12 +50,12 @@ def _fields(article: Suggestion) -> dict[str, Any]:
     return {name: getattr(article, name) for name in Suggestion.__dataclass_fields__}
 
 
-def pages(shelf: Shelf) -> list[str]:
+def pages(shelf: ArticleFolder) -> list[str]:
     return sorted(path.name for path in shelf.folder.glob("*.md"))
 
 
 async def test_the_folder_and_the_questions_are_made_from_the_rows(database: Database, tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, database)
+    shelf = ArticleFolder(tmp_path, database)
     assert not await shelf.is_behind()
     await shelf.lay_out()
     assert not shelf.folder.exists(), "before there is an article there is no such source"
@@ -111,7 +112,7 @@ class Base(FakeBase):
 @dataclass
 class Desk:
     base: Base
-    shelf: Shelf
+    shelf: ArticleFolder
     library: Library
     publishing: Publishing
     clock: ManualClock
@@ -120,13 +121,13 @@ class Desk:
 @pytest.fixture
 def desk(database: Database, tmp_path: Path) -> Desk:
     (tmp_path / "help").mkdir()
-    clock, base, shelf = ManualClock(), Base(), Shelf(tmp_path, database)
+    clock, base, shelf = ManualClock(), Base(), ArticleFolder(tmp_path, database)
     library = Library(Bases(cast(Any, base)), tmp_path / "help", clock, None, database, shelf=shelf)
 
     async def expire() -> None:
         """Nothing is overdue."""
 
-    return Desk(base, shelf, library, Publishing(shelf, clock, library.publish, expire), clock)
+    return Desk(base, shelf, library, Publishing(shelf, clock, library.publish, expire, asyncio.Event()), clock)
 
 
 async def test_the_index_reads_new_articles_alone_and_once(desk: Desk, database: Database) -> None:
@@ -157,7 +158,7 @@ async def test_an_index_that_could_not_follow_is_tried_again_and_says_so_meanwhi
 
 async def test_whatever_reads_all_sources_reads_the_articles_too(desk: Desk, database: Database) -> None:
     await approved(database)
-    await desk.library.refresh(Refresh(), begins=Heard(), watch=Watch())
+    await desk.library.refresh(Refresh(), begins=Received(), watch=Watch())
     assert (desk.shelf.folder / "1.md").exists()
     assert not await desk.shelf.is_behind()
     (desk.shelf.folder / MARK).unlink()
@@ -169,5 +170,5 @@ async def test_one_other_source_leaves_the_articles_to_be_read(desk: Desk, datab
     (tmp_path / "kb.yml").write_text("sources:\n  - {name: help, folder: help}\n")
     desk.library.source = tmp_path / "kb.yml"
     await approved(database)
-    await desk.library.refresh(Refresh("help"), begins=Heard(), watch=Watch())
+    await desk.library.refresh(Refresh("help"), begins=Received(), watch=Watch())
     assert await desk.shelf.is_behind()

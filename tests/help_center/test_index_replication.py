@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.help_center import texts as words
+from bot.help_center import texts
 from bot.help_center.index_replication import (
     ABSENT_MACHINE_PERIOD,
     HEARTBEAT_SECONDS,
@@ -328,7 +328,7 @@ async def test_what_a_machine_that_is_no_more_has_left_on_the_server_is_removed_
 def test_names_of_many_machines_do_not_fill_the_message() -> None:
     wanted = Alias(NAME, "new", "a", 1.0)
     machines = tuple(Alias(f"{NAME}@{number}", "old", f"host-{number}", 1.0) for number in range(50))
-    told = words.status(replace(STATUS, content="new"), audience="public", among=ReplicationStatus(wanted, machines))
+    told = texts.status(replace(STATUS, content="new"), audience="public", among=ReplicationStatus(wanted, machines))
     assert "50 of 50 machines" in told
     assert "host-49" not in told
 

@@ -10,16 +10,16 @@ import pytest
 from sqlalchemy import select
 
 from bot.agent.endpoints import Price
-from bot.help_center import texts as words
+from bot.help_center import texts
 from bot.help_center.library import Bases, Library, Refresh
 from bot.store import inbox, schedule, schema, turns
 from bot.store.database import Database
 from knowledge.documents import Notice
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError
-from knowledge.generations import Source
+from knowledge.generations import IndexedSource
 from knowledge.knowledge_base import Findings, Status
 from knowledge.passages import Hit
-from knowledge.report import Progress, Report
+from knowledge.report import BuildReport, LeftOut, Progress
 from knowledge.sources.files import Quarantined
 from tests.doubles.clock import ManualClock
 from tests.store.rows import a_turn
@@ -37,11 +37,14 @@ STATUS = Status(
     documents=1_200,
     chunks=25_000,
     built_at="2026-11-21T03:00:00+00:00",
-    sources=(Source("/srv/help", 1_150, "help"), Source("https://help.example.com/map.xml", 50, "site", "It is away.")),
+    sources=(
+        IndexedSource("/srv/help", 1_150, "help"),
+        IndexedSource("https://help.example.com/map.xml", 50, "site", "It is away."),
+    ),
     threshold=0.71,
     previous=6,
 )
-REPORT = Report(
+REPORT = BuildReport(
     added=3,
     changed=2,
     removed=1,
@@ -66,7 +69,7 @@ class FakeBase:
 
     told: Status = STATUS
     findings: Findings = FOUND
-    outcome: Report | KnowledgeError = REPORT
+    outcome: BuildReport | KnowledgeError = REPORT
     is_building: bool = False
     is_damaged: bool = False
     progress: Progress | None = None
@@ -83,7 +86,9 @@ class FakeBase:
     async def search(self, query: str, **_options: Any) -> Findings:
         return self.findings
 
-    async def refresh(self, source: Path, *, only: str, force: bool, on_progress: Callable[[Progress], None]) -> Report:
+    async def refresh(
+        self, source: Path, *, only: str, force: bool, on_progress: Callable[[Progress], None]
+    ) -> BuildReport:
         self.asked.append((only, force))
         self.listener = on_progress
         if self.progress:
@@ -104,7 +109,7 @@ class FakeBase:
 
 
 @dataclass
-class Heard:
+class Received:
     """What was told on the way."""
 
     texts: list[str] = field(default_factory=list)
@@ -140,11 +145,11 @@ def library(
 
 
 async def test_a_refresh_tells_that_it_begins_and_what_changed_and_knows_how_far_it_is(listed: Path) -> None:
-    heard, watch = Heard(), words.Watch()
+    received, watch = Received(), texts.Watch()
     base = FakeBase(progress=Progress("embed", 30, 120))
-    report = await library(base, source=listed).refresh(Refresh("help", force=True), begins=heard, watch=watch)
+    report = await library(base, source=listed).refresh(Refresh("help", force=True), begins=received, watch=watch)
 
-    assert heard.texts == [words.BEGINS]
+    assert received.texts == [texts.BEGINS]
     assert "embedding, 30 of 120" in watch.text()
     assert "███░░░░░░░░░" in watch.text()
     assert base.asked == [("help", True)]
@@ -152,18 +157,18 @@ async def test_a_refresh_tells_that_it_begins_and_what_changed_and_knows_how_far
 
 
 async def test_a_request_during_a_refresh_is_told_that_it_shares_the_next(listed: Path) -> None:
-    heard = Heard()
-    await library(FakeBase(is_building=True), source=listed).refresh(Refresh(), begins=heard, watch=words.Watch())
-    assert heard.texts == [words.JOINS]
+    received = Received()
+    await library(FakeBase(is_building=True), source=listed).refresh(Refresh(), begins=received, watch=texts.Watch())
+    assert received.texts == [texts.JOINS]
 
 
 async def test_each_base_is_refreshed_from_its_own_sources(listed: Path) -> None:
     write(listed, SOURCES + INTERNAL)
     public, internal = FakeBase(), FakeBase()
     both = library(public, internal, source=listed)
-    told = await both.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    told = await both.refresh(Refresh(), begins=Received(), watch=texts.Watch())
     assert told.count("refreshed*") == 2
-    assert "Internal" in await both.refresh(Refresh("notes"), begins=Heard(), watch=words.Watch())
+    assert "Internal" in await both.refresh(Refresh("notes"), begins=Received(), watch=texts.Watch())
     assert (public.asked, internal.asked) == ([("", False)], [("", False), ("notes", False)])
 
 
@@ -178,21 +183,21 @@ async def test_each_base_is_refreshed_from_its_own_sources(listed: Path) -> None
 )
 async def test_what_cannot_be_refreshed_is_told_at_once(listed: Path, text: str, only: str, told: str) -> None:
     write(listed, text)
-    heard = Heard()
-    assert told in await library(FakeBase(), source=listed).refresh(Refresh(only), begins=heard, watch=words.Watch())
-    assert heard.texts == []
+    received = Received()
+    assert told in await library(FakeBase(), source=listed).refresh(Refresh(only), begins=received, watch=texts.Watch())
+    assert received.texts == []
 
 
 async def test_without_kb_path_there_is_nothing_to_refresh() -> None:
     alone = library(FakeBase())
-    assert "KB_PATH is not set" in await alone.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    assert "KB_PATH is not set" in await alone.refresh(Refresh(), begins=Received(), watch=texts.Watch())
     assert "KB_PATH is not set" in await alone.refresh_all()
 
 
 async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(listed: Path) -> None:
     public = library(FakeBase(), source=listed)
     write(listed, SOURCES + INTERNAL)
-    told = await public.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    told = await public.refresh(Refresh(), begins=Received(), watch=texts.Watch())
     assert "3 added" in told
     assert "restart Frontdesk" in told
     assert "restart Frontdesk" in await public.status()
@@ -207,7 +212,7 @@ async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(lis
 async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, error: KnowledgeError) -> None:
     base = FakeBase(outcome=error)
     told = library(base, source=listed)
-    assert "keeps serving" in await told.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    assert "keeps serving" in await told.refresh(Refresh(), begins=Received(), watch=texts.Watch())
     assert "The last refresh failed." in await told.status()
     assert "<died>" not in await told.status()
     base.outcome = REPORT
@@ -217,7 +222,7 @@ async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, er
 
 async def test_who_refreshed_and_rolled_back_is_written_down(listed: Path, database: Database) -> None:
     desk = library(FakeBase(), source=listed, database=database)
-    await desk.refresh(Refresh(force=True), begins=Heard(), watch=words.Watch(), by="U0AGENTA")
+    await desk.refresh(Refresh(force=True), begins=Received(), watch=texts.Watch(), by="U0AGENTA")
     await desk.roll_back(by="U0AGENTB")
     async with database.transaction() as tx:
         rows = (await tx.execute(select(schema.audit))).all()
@@ -231,12 +236,25 @@ async def test_who_refreshed_and_rolled_back_is_written_down(listed: Path, datab
 
 
 def test_a_report_tells_everything_that_an_operator_wants_to_know() -> None:
-    told = words.report(REPORT, audience="public", price=Price(0.02, 0.02, 0.02))
+    told = texts.report(REPORT, audience="public", price=Price(0.02, 0.02, 0.02))
     assert "in 4.2 s" in told
     assert "80 passages embedded, about 20,000 tokens, $0.0004." in told
     assert "`site` is stale: It is away." in told
     assert "left out `help/bomb.docx`: unpacks to more than 50 MB" in told
-    assert "$" not in words.report(replace(REPORT, embedded_tokens=0), audience="public")
+    assert "$" not in texts.report(replace(REPORT, embedded_tokens=0), audience="public")
+
+
+def test_what_was_left_out_is_named_in_part_in_slack_and_in_full_on_request(tmp_path: Path) -> None:
+    files = tuple(Quarantined(f"help/{number}.docx", "encrypted") for number in range(40))
+    LeftOut(files, {"*.png": 7, "*.css": 90}).save(tmp_path)
+    kept = LeftOut.load(tmp_path)
+    told = texts.report(replace(REPORT, quarantined=files, passed_over=kept.passed_over), audience="public")
+    assert "more left out. `frontdesk kb status --problems` lists them all." in told
+    assert "Not read, 97 files: `*.css` (90), `*.png` (7)" in told
+    every = texts.problems(kept, audience="public").splitlines()
+    assert len(every) == 1 + 40 + 2
+    assert every[1] == "`help/0.docx`: encrypted"
+    assert LeftOut.load(tmp_path / "nowhere") == LeftOut()
 
 
 @pytest.mark.parametrize(
@@ -256,21 +274,21 @@ async def test_a_first_build_that_failed_is_an_error_in_words(
 
 def test_an_index_that_was_damaged_and_is_made_anew_is_told_so() -> None:
     mended = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=(), mended=True)
-    told = words.report(mended, audience="public")
+    told = texts.report(mended, audience="public")
     assert "was damaged and was rebuilt" in told
     assert "Generation 8 serves now" in told
 
 
 def test_an_idle_refresh_is_one_line() -> None:
     idle = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=())
-    assert words.report(idle, audience="public").count("\n") == 0
-    assert "nothing has changed" in words.report(idle, audience="public")
+    assert texts.report(idle, audience="public").count("\n") == 0
+    assert "nothing has changed" in texts.report(idle, audience="public")
 
 
 def test_the_status_counts_invisible_characters_and_names_secrets_by_document_and_kind() -> None:
     many = tuple(Notice(f"help/<{number}>.md", "AWS key", 1, 2, "help") for number in range(7))
     hidden = (Notice("help/a.md", "", 1_200, origin="help"), Notice("help/b.md", "", 1, origin="help"))
-    text = words.status(replace(STATUS, notices=(*many, *hidden)), audience="public")
+    text = texts.status(replace(STATUS, notices=(*many, *hidden)), audience="public")
     source, counted = text[text.index("• `help`") :].split("\n")[:2]
     assert "1,150 documents" in source
     assert counted.strip() == (
@@ -278,8 +296,8 @@ def test_the_status_counts_invisible_characters_and_names_secrets_by_document_an
     )
     assert "`help/&lt;0&gt;.md` contains a secret (AWS key): 2 passages not served." in text
     assert "… and 2 more secrets." in text
-    assert "only staff can find it" in words.status(replace(STATUS, notices=many), audience="internal")
-    assert "invisible" not in words.status(STATUS, audience="public")
+    assert "only staff can find it" in texts.status(replace(STATUS, notices=many), audience="internal")
+    assert "invisible" not in texts.status(STATUS, audience="public")
 
 
 async def test_the_status_tells_everything_and_when_the_next_refresh_is(listed: Path, database: Database) -> None:
@@ -333,11 +351,11 @@ async def test_rolling_back_tells_what_serves_and_for_how_long() -> None:
 
 def test_whatever_happens_it_fits_into_one_message() -> None:
     many = tuple(Quarantined(f"{'x' * 200}{n}.md", "<" * 2_000) for n in range(300))
-    sources = tuple(Source("/srv/" + "s" * 300, 1, f"s{n}", "why " * 500) for n in range(60))
-    text = words.report(replace(REPORT, quarantined=many, sources=sources), audience="public")
-    assert len(words.fitting(text)) <= words.MESSAGE_CHARACTERS
-    assert len(words.fitting("x" * 50_000)) <= words.MESSAGE_CHARACTERS
-    assert words.fitting("short") == "short"
+    sources = tuple(IndexedSource("/srv/" + "s" * 300, 1, f"s{n}", "why " * 500) for n in range(60))
+    text = texts.report(replace(REPORT, quarantined=many, sources=sources), audience="public")
+    assert len(texts.fitting(text)) <= texts.MESSAGE_CHARACTERS
+    assert len(texts.fitting("x" * 50_000)) <= texts.MESSAGE_CHARACTERS
+    assert texts.fitting("short") == "short"
 
 
 # What was not answered

@@ -15,7 +15,7 @@ from bot.conversation import ThreadRef
 from bot.ingest.fleet import DONE_ENTRIES_PERIOD, entry_id, open_fleet
 from bot.store import inbox
 from bot.store.database import Database, open_database
-from bot.store.handover import Waiting
+from bot.store.handover import OpenRow
 from bot.store.leases import FROZEN_STATUS, open_membership
 from tests.doubles.postgres import Postgres, open_postgres
 from tests.ingest.test_engine import Room, process_of
@@ -49,10 +49,10 @@ def test_dbos_is_the_version_whose_private_parts_are_known() -> None:
 def test_entries_sort_as_their_messages_do_and_no_two_rows_share_one() -> None:
     thread = ThreadRef("T1", "C1", "1795000000.000100")
     stamps = ["999999999.9", "1795000000.000100", "1795000000.000200", "1795000001.000001", "10795000000.1"]
-    ids = [entry_id(Waiting(1, "message", thread, ts)) for ts in stamps]
+    ids = [entry_id(OpenRow(1, "message", thread, ts)) for ts in stamps]
     assert ids == sorted(ids)
     assert ids[1] == "turn|T1|C1|1795000000.000100|001795000000.000100"
-    kinds = {entry_id(Waiting(1, kind, thread, stamps[1])) for kind in ("message", "interaction", "staff")}
+    kinds = {entry_id(OpenRow(1, kind, thread, stamps[1])) for kind in ("message", "interaction", "staff")}
     assert len(kinds) == 3
 
 

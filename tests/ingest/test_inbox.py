@@ -13,10 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
-from bot.ingest.dead_letters import UNSTORABLE
 from bot.ingest.inbox import LATE, Inbox
 from bot.store import inbox as rows
 from bot.store import schema
+from bot.store.bodies import MessageBody
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
@@ -49,8 +49,8 @@ class FullDisk(Database):
 
 @asynccontextmanager
 async def running(database: Database, engine: Engine) -> AsyncIterator[Inbox]:
-    inbox = Inbox(database, engine, ManualClock(), Metrics())
-    writer = asyncio.create_task(inbox.run())
+    inbox = Inbox(database, ManualClock(), Metrics())
+    writer = asyncio.create_task(inbox.run(engine))
     try:
         yield inbox
     finally:
@@ -128,7 +128,7 @@ class Corrupt(Database):
 async def test_an_event_that_cannot_be_stored_is_kept_without_what_could_not_and_holds_up_nobody(
     database: Database, field: str
 ) -> None:
-    harmful: dict[str, Any] = {field: {"text": b"not JSON"} if field == "body" else "Ev\ud83d"}
+    harmful: dict[str, Any] = {field: MessageBody(cast(Any, b"not JSON")) if field == "body" else "Ev\ud83d"}
     poison = replace(arrival("1.1"), **harmful)
     engine = Engine()
     async with running(database, engine) as inbox:
@@ -138,7 +138,7 @@ async def test_an_event_that_cannot_be_stored_is_kept_without_what_could_not_and
     assert len(engine.submitted) == 3
     async with database.transaction() as tx:
         bodies = (await tx.execute(select(schema.inbox.c.body).order_by(schema.inbox.c.id))).scalars().all()
-    assert [bool(body.get(UNSTORABLE)) for body in bodies] == [False, True, False]
+    assert [bool(body.get("unstorable")) for body in bodies] == [False, True, False]
 
 
 class Brittle(Engine):
@@ -193,7 +193,7 @@ async def test_what_fails_for_another_reason_than_what_it_says_is_refused_and_st
         await inbox.accept(arrival("1.1", text="Where is my order?"))
     async with database.transaction() as tx:
         bodies = (await tx.execute(select(schema.inbox.c.body))).scalars().all()
-    assert [(body["text"], bool(body.get(UNSTORABLE))) for body in bodies] == [("Where is my order?", False)]
+    assert [(body["text"], bool(body.get("unstorable"))) for body in bodies] == [("Where is my order?", False)]
 
 
 async def test_an_attempt_is_counted_before_the_work_begins(database: Database) -> None:
@@ -273,9 +273,9 @@ class FillsUp(FullDisk):
 
 async def test_whether_there_is_room_again_is_seen_without_a_new_event(database: Database) -> None:
     disk, clock = FillsUp(database), ManualClock()
-    inbox = Inbox(disk, Engine(), clock, Metrics())
+    inbox = Inbox(disk, clock, Metrics())
     assert (await inbox.find_fault(), disk.asked) == (None, 0)
-    writing = asyncio.create_task(inbox.run())
+    writing = asyncio.create_task(inbox.run(Engine()))
     with pytest.raises(StoreUnavailable):
         await inbox.accept(arrival("1.1"))
     writing.cancel()

@@ -1,4 +1,4 @@
-"""Turns hear of wishes at once from their own process, and soon from others."""
+"""Interrupts reach turns at once from their own process, and soon from others."""
 
 import asyncio
 from contextlib import suppress
@@ -17,7 +17,7 @@ from tests.store.test_interrupts import deletion, stop
 from tests.turns.arrivals import arrival
 
 
-def test_a_wish_is_told_to_whoever_works_on_the_row_and_to_nobody_else() -> None:
+def test_an_interrupt_reaches_the_turn_of_the_row_and_no_other() -> None:
     interrupts = Interrupts()
 
     async def work() -> None:
@@ -32,7 +32,7 @@ def test_a_wish_is_told_to_whoever_works_on_the_row_and_to_nobody_else() -> None
     asyncio.run(work())
 
 
-async def test_of_several_wishes_the_gravest_counts() -> None:
+async def test_of_several_interrupts_the_gravest_counts() -> None:
     interrupt, heard = Interrupt(), []
     kinds: tuple[InterruptKind, ...] = ("edited", "stop", "edited", "deleted", "stop")
     for kind in kinds:
@@ -41,7 +41,7 @@ async def test_of_several_wishes_the_gravest_counts() -> None:
     assert heard == ["edited", "stop", "stop", "deleted", "deleted"]
 
 
-async def test_a_bounded_wait_ends_when_a_wish_comes() -> None:
+async def test_a_bounded_wait_ends_when_an_interrupt_comes() -> None:
     interrupt, waited = Interrupt(), False
     with suppress(TimeoutError):
         async with asyncio.timeout(patience(20)) as clock:

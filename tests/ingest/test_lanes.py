@@ -8,7 +8,7 @@ import pytest
 from bot.errors import StoreUnavailable
 from bot.ingest import lanes as lanes_module
 from bot.ingest.lanes import Lanes
-from bot.store import inbox as rows
+from bot.store import inbox
 from bot.store.database import Database
 from tests.doubles.clock import ManualClock, settle
 from tests.patience import patience
@@ -164,8 +164,8 @@ async def test_draining_leaves_what_does_not_end_though_it_is_cancelled(monkeypa
 async def test_what_an_earlier_process_left_open_is_queued_in_order(database: Database) -> None:
     async with database.transaction() as tx:
         for ts in ("3.1", "1.1", "2.1"):
-            await rows.add(tx, arrival(ts, thread_ts="1.1"), now=1.0)
-        await rows.finish(tx, 2, "done", now=2.0)
+            await inbox.add(tx, arrival(ts, thread_ts="1.1"), now=1.0)
+        await inbox.finish(tx, 2, "done", now=2.0)
     work = Work()
     work.let_go(1, 2, 3)
     lanes = Lanes(work.take, ManualClock(), concurrent=1)
@@ -177,9 +177,9 @@ async def test_what_an_earlier_process_left_open_is_queued_in_order(database: Da
 async def test_what_was_at_work_at_two_crashes_is_taken_one_by_one(database: Database) -> None:
     async with database.transaction() as tx:
         for ts in ("1.1", "2.1", "3.1"):
-            await rows.add(tx, arrival(ts), now=1.0)
+            await inbox.add(tx, arrival(ts), now=1.0)
         for item_id in (1, 2, 2, 3, 3):
-            await rows.start(tx, item_id)
+            await inbox.start(tx, item_id)
     work = Work()
     lanes = Lanes(work.take, ManualClock(), concurrent=10)
     await lanes.resume(database)

@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
-from bot.store import audit, inbox, limits, outbox, schedule, schema, spending, summaries, threads
-from bot.store import interrupts as interrupts
+from bot.store import audit, inbox, interrupts, limits, outbox, schedule, schema, spending, summaries, threads
+from bot.store.bodies import DeleteBody
 from bot.store.database import Database, open_database
 from bot.store.inbox import Arrival
 from bot.store.outbox import Outgoing
@@ -80,13 +80,12 @@ async def test_a_row_is_begun_by_as_many_as_its_attempts_say(database: Database)
 async def test_a_message_that_is_deleted_as_it_comes_is_not_answered(
     database: Database, *, message_first: bool
 ) -> None:
-    """Whichever is first, and however they meet: the row is closed, or the deletion is wished of it."""
+    """Whichever is first, and however they meet: the row is closed, or the deletion interrupts it."""
     said = [arrival(f"{number}.1", thread_ts=f"{number}.1") for number in range(100, 100 + MANY)]
     side_effects = [
-        replace(each, event_id=f"{each.event_id}/gone", kind="delete", ts=f"{each.ts}1", body={"of": each.ts})
+        replace(each, event_id=f"{each.event_id}/gone", kind="delete", ts=f"{each.ts}1", body=DeleteBody(each.ts))
         for each in said
     ]
-    side_effects = [replace(deed, body={**deed.body, "is_staff": False}) for deed in side_effects]
 
     async def store(one: Arrival) -> None:
         async with database.transaction() as tx:

@@ -94,7 +94,7 @@ async def test_erasing_is_counted_first_and_asked_for_with_yes(
         ((row, _),) = await persons.asked_outside(tx)
         item = await inbox.start(tx, row)
     assert item is not None
-    assert (item.author, item.body["action"]) == ("U0CUSTOMERA", persons.REQUEST)
+    assert (item.author, item.interaction.action) == ("U0CUSTOMERA", persons.REQUEST)
     status, _, err = await run("erase somebody", environ)
     assert status == 2
     assert "Slack id" in err

@@ -1,4 +1,4 @@
-"""Stops, edits and deletions as rows: stored once, in whatever order they come, and wished of the rows they concern."""
+"""Stops, edits and deletions as rows: stored once, in any order, and noted on the rows they interrupt."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import select
 
 from bot.conversation import ThreadRef
-from bot.store import cases, inbox, schema, turns
-from bot.store import interrupts as interrupts
+from bot.store import cases, inbox, interrupts, schema, turns
+from bot.store.bodies import DeleteBody, EditBody, StopBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from bot.store.interrupts import Stored
+from bot.store.interrupts import StoredArrival
 from tests.store.rows import a_case, a_turn
 from tests.turns.arrivals import TEAM, arrival
 
@@ -22,17 +22,16 @@ def edit(of: str, at: str, text: str, **fields: Any) -> Arrival:
     thread_ts, channel = fields.pop("thread_ts", of), fields.pop("channel", "D0CUSTOMERA")
     anew, author = fields.pop("speaks_anew", False), fields.pop("author", "U0CUSTOMERA")
     said = arrival(at, channel=channel, thread_ts=thread_ts, kind="edit", author=author, **fields)
-    words = {"text": text, "masked": False, "files": [], "of": of, "is_staff": False, "speaks_anew": anew}
-    return replace(said, body=words)
+    return replace(said, body=EditBody(text, of=of, speaks_anew=anew))
 
 
 def deletion(of: str, at: str, **fields: Any) -> Arrival:
-    return replace(edit(of, at, "", **fields), kind="delete", body={"text": "", "of": of, "is_staff": False})
+    return replace(edit(of, at, "", **fields), kind="delete", body=DeleteBody(of))
 
 
 def stop(thread_ts: str, at: str, *, streams: tuple[str, ...] = (), **fields: Any) -> Arrival:
     pressed = arrival(at, thread_ts=thread_ts, kind="stop", addressed=False, **fields)
-    return replace(pressed, body={"text": "", "streams": list(streams)})
+    return replace(pressed, body=StopBody(streams))
 
 
 def word(ts: str, **fields: Any) -> Arrival:
@@ -43,13 +42,13 @@ def call(ts: str, **fields: Any) -> Arrival:
     return replace(arrival(ts, text="A person, please", **fields), calls=True)
 
 
-async def store(database: Database, *arrivals: Arrival) -> list[Stored]:
+async def store(database: Database, *arrivals: Arrival) -> list[StoredArrival]:
     async with database.transaction() as tx:
         return await interrupts.store_all(tx, arrivals, now=1.0)
 
 
 async def rows(database: Database) -> list[tuple[str, str, str, str]]:
-    """Every row as (kind, ts, state, wish), in the order of their coming."""
+    """Every row as (kind, ts, state, interrupt), in the order of their coming."""
     table = schema.inbox
     async with database.transaction() as tx:
         found = await tx.execute(
@@ -64,7 +63,7 @@ async def finish(database: Database, *items: int) -> None:
             await inbox.finish(tx, item, "done", now=2.0)
 
 
-async def test_an_edit_is_wished_of_the_open_row_and_told(database: Database) -> None:
+async def test_an_edit_interrupts_the_open_row(database: Database) -> None:
     message, changed = await store(database, arrival("1.1"), edit("1.1", "2.0", "Another?"))
     assert message.item is not None
     assert (changed.told, changed.interrupt) == ((message.item,), "edited")
@@ -103,7 +102,7 @@ async def test_an_edit_before_its_message_is_the_message(database: Database) -> 
     async with database.transaction() as tx:
         row = await interrupts.written(tx, TEAM, "D0CUSTOMERA", "1.1")
     assert row is not None
-    assert (row.id, row.words, interrupts.edited_at(row.body)) == (changed.item, "Another?", "2.0")
+    assert (row.id, row.words, row.message.edited) == (changed.item, "Another?", "2.0")
 
 
 async def test_a_deletion_before_its_message_leaves_nothing_to_answer(database: Database) -> None:
@@ -156,7 +155,7 @@ async def test_a_deletion_outweighs_a_stop_and_a_stop_an_edit(database: Database
     assert (await rows(database))[0][3] == "deleted"
 
 
-async def test_a_deed_on_an_answered_message_is_a_row_and_no_wish(database: Database) -> None:
+async def test_a_change_of_an_answered_message_is_a_row_and_no_interrupt(database: Database) -> None:
     (message,) = await store(database, arrival("1.1"))
     assert message.item is not None
     await finish(database, message.item)
@@ -213,7 +212,7 @@ async def test_a_stop_ends_the_answer_it_was_pressed_on_and_not_the_next(databas
     assert new.told == (then.item,)
 
 
-async def test_plain_arrivals_and_deeds_of_one_burst_are_stored_in_their_order(database: Database) -> None:
+async def test_plain_arrivals_and_changes_of_one_burst_are_stored_in_their_order(database: Database) -> None:
     stored = await store(
         database, arrival("1.1"), edit("1.1", "1.2", "Another?"), arrival("1.3"), deletion("1.3", "1.4"), arrival("1.5")
     )
@@ -241,7 +240,7 @@ async def test_a_stop_that_stopped_nothing_speaks_against_no_edit(database: Data
     assert not await _stopped_since(database, changed)
 
 
-async def _stopped_since(database: Database, stored: Stored) -> bool:
+async def _stopped_since(database: Database, stored: StoredArrival) -> bool:
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == stored.item))).one()
         return await interrupts.stopped_since(tx, inbox.item_of(row))
@@ -252,7 +251,7 @@ async def test_a_deletion_of_which_slack_names_no_author_is_of_the_row_that_stan
     database: Database, channel: str
 ) -> None:
     unnamed = replace(deletion("1.2", "5.0", channel=channel), author="", author_team="", addressed=False)
-    assert await store(database, unnamed) == [Stored(None)]
+    assert await store(database, unnamed) == [StoredArrival(None)]
     assert await rows(database) == []
     _, message = await store(
         database, arrival("1.1", channel=channel), arrival("1.2", thread_ts="1.1", channel=channel)
@@ -265,7 +264,7 @@ async def test_a_deletion_of_which_slack_names_no_author_is_of_the_row_that_stan
 
 
 @pytest.mark.parametrize("kind", ["message", "interaction"])
-async def test_a_call_for_a_person_is_wished_of_everything_that_its_author_has_open_in_the_thread(
+async def test_a_call_for_a_person_interrupts_everything_that_its_author_has_open_in_the_thread(
     database: Database, kind: Literal["message", "interaction"]
 ) -> None:
     await store(
@@ -283,7 +282,7 @@ async def test_a_call_for_a_person_is_wished_of_everything_that_its_author_has_o
     ]
 
 
-async def test_a_call_that_comes_again_and_one_beside_an_open_case_wish_nothing(database: Database) -> None:
+async def test_a_call_that_comes_again_and_one_beside_an_open_case_interrupt_nothing(database: Database) -> None:
     again = call("1.2", thread_ts="1.1")
     await store(database, arrival("1.1"), again)
     (twice,) = await store(database, again)

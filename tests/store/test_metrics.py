@@ -8,10 +8,9 @@ from sqlalchemy import event, text
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
-from bot.store import audit, cases, erasure, inbox, outbox, spending, turns
-from bot.store import metrics as figures
+from bot.store import audit, cases, erasure, inbox, metrics, outbox, spending, turns
 from bot.store.database import Database, Transaction
-from bot.store.metrics import Opened, Relayed, Use, Verdict, Written
+from bot.store.metrics import AskedMessage, Opened, Relayed, Use, Verdict
 from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
 from tests.store.rows import a_case, a_turn
@@ -38,12 +37,14 @@ async def test_a_message_is_known_with_its_end_and_what_its_answer_rests_on(data
         assert first is not None
         await answer(tx, first, CustomerMessage("How do I return it?"), sources=[PAGE, OFFLINE])
         await inbox.finish(tx, first, "done", reason="answered", now=101.0)
-    found = await figures.read(database, since=0.0)
+    found = await metrics.read(database, since=0.0)
     assert found.written == [
-        Written(first, THREAD.key, WHO, 100.0, "How do I return it?", "answered", frozenset({PAGE["url"], "Sizes"})),
-        Written(open_one or 0, THREAD.key, WHO, 102.0, "Still there?"),
+        AskedMessage(
+            first, THREAD.key, WHO, 100.0, "How do I return it?", "answered", frozenset({PAGE["url"], "Sizes"})
+        ),
+        AskedMessage(open_one or 0, THREAD.key, WHO, 102.0, "Still there?"),
     ]
-    assert [each.text for each in (await figures.read(database, since=101.0)).written] == ["Still there?"]
+    assert [each.text for each in (await metrics.read(database, since=101.0)).written] == ["Still there?"]
 
 
 async def test_a_private_answer_to_a_question_in_a_channel_is_one_message_in_the_channel(database: Database) -> None:
@@ -54,7 +55,7 @@ async def test_a_private_answer_to_a_question_in_a_channel_is_one_message_in_the
         await answer(tx, asked, question, LOOKED_UP, AgentMessage("Tomorrow."), sources=[PAGE])
         await answer(tx, asked, question, AgentMessage("I've sent it to you."), thread=CHANNEL)
         await inbox.finish(tx, asked, "done", reason="answered", now=101.0)
-    (message,) = (await figures.read(database, since=0.0)).written
+    (message,) = (await metrics.read(database, since=0.0)).written
     assert message.thread == CHANNEL.key
     assert message.sources == {PAGE["url"]}
     assert message.looked_up
@@ -72,7 +73,7 @@ async def test_nobodys_words_look_like_a_look_up(database: Database) -> None:
             item = await inbox.add(tx, arrival(f"{number}.1", text=text), now=100.0)
             trace = [to_json(LOOKED_UP)] if "trace" in text else None
             await answer(tx, item or 0, *messages, trace=trace, ts=f"{number}.1")
-    assert [each.text for each in (await figures.read(database, since=0.0)).written if each.looked_up] == [
+    assert [each.text for each in (await metrics.read(database, since=0.0)).written if each.looked_up] == [
         "in the trace"
     ]
 
@@ -96,7 +97,7 @@ async def test_what_was_dropped_deleted_or_an_edit_that_nobody_answered_is_no_me
         item = await inbox.start(tx, deleted)
         assert item is not None
         await erasure.tombstone(tx, [item])
-    assert [(each.text, each.ended) for each in (await figures.read(database, since=0.0)).written] == [
+    assert [(each.text, each.ended) for each in (await metrics.read(database, since=0.0)).written] == [
         ("answered", "answered"),
         ("dead", "failed"),
     ]
@@ -111,7 +112,7 @@ async def test_verdicts_are_those_of_whom_they_are_about(database: Database) -> 
             await audit.rate(tx, f"turn/{asked}", person, verdict, now=110.0)
             await audit.rate(tx, f"case/{case.ref}", person, score, now=111.0)
         await audit.rate(tx, f"case/{case.ref}", WHO, "4", now=112.0)
-    found = await figures.read(database, since=0.0)
+    found = await metrics.read(database, since=0.0)
     assert found.on_answers == {asked: Verdict("up", 110.0)}
     assert found.on_cases == {case.id: Verdict("4", 112.0)}
 
@@ -124,7 +125,7 @@ async def test_a_case_is_known_with_its_first_claim_and_every_reopening(database
             await audit.note(tx, actor="U0AGENTA", action=f"case.{action}", subject=case.ref, now=float(at))
         await cases.change(tx, case, a_case(id=case.id, state="human", reopened=1, claimed_at=105.0))
         await cases.note_reply(tx, case, now=101.5)
-    assert (await figures.read(database, since=0.0)).cases == [
+    assert (await metrics.read(database, since=0.0)).cases == [
         Opened(
             case.id,
             THREAD.key,
@@ -138,7 +139,7 @@ async def test_a_case_is_known_with_its_first_claim_and_every_reopening(database
             reopened_at=(103.0,),
         )
     ]
-    assert (await figures.read(database, since=100.5)).cases == []
+    assert (await metrics.read(database, since=100.5)).cases == []
 
 
 async def test_money_and_the_relay(database: Database) -> None:
@@ -153,13 +154,13 @@ async def test_money_and_the_relay(database: Database) -> None:
         first, second, _ = await outbox.open_rows(tx)
         await outbox.mark_sent(tx, first, "9.9", now=100.5)
         await outbox.mark_failed(tx, second, "channel_not_found", now=101.0)
-    found = await figures.read(database, since=0.0)
+    found = await metrics.read(database, since=0.0)
     assert found.uses == [Use(THREAD.key, WHO, 100.0, 1_100, 0.25, estimated=True)]
     assert found.relayed == [Relayed(100.0, 100.5), Relayed(100.0, None, failed=True)]
 
 
 async def test_what_is_read_in_pieces_is_whole(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "PIECE", 2)
+    monkeypatch.setattr(metrics, "PIECE", 2)
     day = 86_400.0
     async with database.transaction() as tx:
         for number in range(9):
@@ -170,7 +171,7 @@ async def test_what_is_read_in_pieces_is_whole(database: Database, monkeypatch: 
                 await inbox.finish(tx, item, "dropped", reason="not_a_person", now=101.0)
             use = Spending(f"turn/{item}/small", "answer", THREAD, WHO, ("small",), Usage(cost=1.0))
             await spending.add(tx, use, now=100.0 + number * day / 2)
-    found = await figures.read(database, since=93.0)
+    found = await metrics.read(database, since=93.0)
     assert [each.text for each in found.written] == ["7", "6", "5", "1", "0"]
     assert [use.at for use in found.uses] == [100.0 + number * day / 2 for number in range(9)]
 
@@ -180,7 +181,7 @@ async def test_what_is_older_than_the_period_is_not_looked_through(database: Dat
     async with database.transaction() as tx:
         engine = tx.engine.sync_engine
     event.listen(engine, "before_cursor_execute", lambda *call: statements.append((call[2], call[3])))
-    await figures.read(database, since=100.0)
+    await metrics.read(database, since=100.0)
     looks = [each for each in statements if each[0].startswith("SELECT")]
     assert len(looks) == 6
     async with database.transaction() as tx:

@@ -46,8 +46,7 @@ from tests.turns.answering import build_outbox
 from tests.turns.arrivals import arrival
 from tests.turns.test_calling import sent as sends
 from tests.turns.test_erasure import Company, filled
-from tests.turns.test_stopping import BOOTS, PATIENCE
-from tests.turns.test_stopping import Desk as AnsweringDesk
+from tests.turns.test_stopping import BOOTS, PATIENCE, Desk
 
 GROWING = (
     *("inbox", "thread", "turn", "case_", "outbox", "file_copy", "spending", "summary", "draft", "feedback", "audit"),
@@ -202,8 +201,9 @@ async def _case(tx: Transaction, thread: ThreadRef, who: str) -> None:
     await outbox.standing(tx, case.id, AGENTS, f"/case/{case.id}/card")
     await drafts.conversation(tx, case)
     await drafts.deleted_since(tx, case, 1)
-    await erasure.words_besides(tx, thread, [case.id], besides=[1], by_staff=True)
-    await erasure.others_copies(tx, [case.id], besides=[("D", "1")])
+    await erasure.written_by_others(tx, thread, author=who)
+    await erasure.said_besides(tx, [thread.key], besides=[1])
+    await erasure.cases_of(tx, [thread.key], more=[case.id])
 
 
 async def test_what_an_erasure_looks_up_is_found_by_index(big: Database) -> None:
@@ -242,7 +242,7 @@ async def test_what_a_whole_desk_and_an_erasure_in_it_do_is_found_by_index(big: 
     company.outbox = build_outbox(big, slack.client, company.clock)
     with statements(big) as sent:
         async with asyncio.timeout(3 * PATIENCE):
-            await _serves(AnsweringDesk(big, slack, says("All about boots."), says("They are brown.")))
+            await _serves(Desk(big, slack, says("All about boots."), says("They are brown.")))
         answering = len(sent)
         await filled(company)
         await company.erases(await company.interrupts())
@@ -253,12 +253,12 @@ async def test_what_a_whole_desk_and_an_erasure_in_it_do_is_found_by_index(big: 
     assert not (found := await scans(big, ours)), "\n\n".join(found)
 
 
-async def _serves(desk: AnsweringDesk) -> None:
+async def _serves(desk: Desk) -> None:
     """Two questions are answered, a person is called, claims and solves the case; what was said is edited, deleted."""
     root, row = await desk.asked(BOOTS)
     await desk.turns.take(row)
     for words in ("And their colour?", "I need a human", "Is anybody there?"):
-        ts = await desk.slack.client.post("C0SUPPORT", text=words, thread_ts=root)
+        ts = await desk.slack.client.chat.post("C0SUPPORT", text=words, thread_ts=root)
         more = arrival(ts, text=words, thread_ts=root, channel="C0SUPPORT")
         await desk.turns.take(await desk.receives(more))
     await sends(desk)
