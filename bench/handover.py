@@ -1,4 +1,4 @@
-"""How soon each side reads what the other does, from the wish for a person to the hand-back.
+"""How soon each side reads what the other does, from the request for a person to the hand-back.
 
     python -m bench.handover           a row for each step, then one JSON object as the last line
 
@@ -6,7 +6,7 @@ The whole demo runs: the local Slack, and Frontdesk as a process of its own that
 Customer and staff act through the local Slack, whose log says when Frontdesk's call about it came in. The floor is a
 message that is sent and answered by two calls of this process, right before each round.
 
-escalated       from the wish for a person to the sentence that one was called
+escalated       from the request for a person to the sentence that one was called
 card            from the same moment to the card in the agent channel
 claimed         from the press of Claim to the sentence that somebody has joined
 to_customer     from a message of the owner's to its copy in the customer's thread

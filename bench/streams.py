@@ -29,7 +29,8 @@ from typing import Any
 
 from bench.timing import quantile
 from bot.guard.guardrails import OutputGate
-from bot.slack.client import Block, Chunk, Identity, Ready, SlackClient, open_slack_client
+from bot.slack.api.transport import Block, Chunk, Ready
+from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.place import Features
 from bot.slack.stream import open_stream
 from local_slack.server import open_workspace
@@ -58,12 +59,9 @@ class Watched:
 
     @property
     def unsupported(self) -> Features:
-        return self.slack.unsupported
+        return self.slack.streams.unsupported
 
-    async def auth(self) -> Identity:
-        return await self.slack.auth()
-
-    async def start_stream(
+    async def start(
         self,
         channel: str,
         thread_ts: str,
@@ -73,19 +71,17 @@ class Watched:
         chunks: Sequence[Chunk] = (),
         ready: Ready | None = None,
     ) -> str:
-        ts = await self.slack.start_stream(channel, thread_ts, user=user, team=team, chunks=chunks, ready=ready)
+        ts = await self.slack.streams.start(channel, thread_ts, user=user, team=team, chunks=chunks, ready=ready)
         self.calls["start"] += 1
         self.streamed = True
         self._seen()
         return ts
 
-    async def append_stream(
-        self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
-    ) -> None:
-        await self.slack.append_stream(channel, ts, chunks, ready=ready)
+    async def append(self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None) -> None:
+        await self.slack.streams.append(channel, ts, chunks, ready=ready)
         self.calls["append"] += 1
 
-    async def stop_stream(
+    async def stop(
         self,
         channel: str,
         ts: str,
@@ -95,7 +91,7 @@ class Watched:
         metadata: Mapping[str, Any] | None = None,
         ready: Ready | None = None,
     ) -> None:
-        await self.slack.stop_stream(channel, ts, chunks=chunks, blocks=blocks, metadata=metadata, ready=ready)
+        await self.slack.streams.stop(channel, ts, chunks=chunks, blocks=blocks, metadata=metadata, ready=ready)
         self.calls["stop"] += 1
 
     async def post(
@@ -108,7 +104,7 @@ class Watched:
         metadata: Mapping[str, Any] | None = None,
         ready: Ready | None = None,
     ) -> str:
-        ts = await self.slack.post(
+        ts = await self.slack.chat.post(
             channel, text=text, blocks=blocks, thread_ts=thread_ts, metadata=metadata, ready=ready
         )
         self.calls["post"] += 1
@@ -116,7 +112,7 @@ class Watched:
         return ts
 
     def append_interval(self) -> float:
-        return self.slack.append_interval()
+        return self.slack.streams.append_interval()
 
     async def update(
         self,
@@ -128,16 +124,16 @@ class Watched:
         at_once: bool = False,
         ready: Ready | None = None,
     ) -> None:
-        await self.slack.update(channel, ts, text=text, blocks=blocks, at_once=at_once, ready=ready)
+        await self.slack.chat.update(channel, ts, text=text, blocks=blocks, at_once=at_once, ready=ready)
         self.calls["update"] += 1
 
     async def delete(self, channel: str, ts: str) -> None:
-        await self.slack.delete(channel, ts)
+        await self.slack.chat.delete(channel, ts)
         self.calls["delete"] += 1
 
-    async def replies(self, channel: str, thread_ts: str, *, oldest: float | None = None) -> list[dict[str, Any]]:
+    async def own_replies(self, channel: str, thread_ts: str, *, oldest: float | None = None) -> list[dict[str, Any]]:
         self.calls["replies"] += 1
-        return await self.slack.replies(channel, thread_ts, oldest=oldest)
+        return await self.slack.chat.own_replies(channel, thread_ts, oldest=oldest)
 
     def _seen(self) -> None:
         self.first = self.first or time.monotonic()
@@ -184,7 +180,7 @@ def main() -> None:
 async def measure(answers: int, *, over: float) -> dict[str, Any]:
     """Write the answers; the figures."""
     refused, calls = Refused(), Counter[str]()
-    logger = logging.getLogger("bot.slack.client")
+    logger = logging.getLogger("bot.slack.api.transport")
     logger.setLevel(logging.WARNING)
     logger.addHandler(refused)
     logger.propagate = False
@@ -227,6 +223,7 @@ async def answer(
     ended = asked
     try:
         async with open_stream(
+            watched,
             watched,
             channel=channel,
             thread_ts=thread_ts,

@@ -1,6 +1,7 @@
 """The wiring: every part is built here, once, and handed to the parts that need it. There is no logic here.
 
 open_app        settings -> App, over one exit stack
+build_…         the parts of one subject, from those of the subjects before it
 serve           run an App until SIGTERM or SIGINT, then drain: all of it, or the part that its role has in a fleet
 
 The server on PORT starts first. If a start can't reach Slack or Postgres, it waits, and /healthz says for what.
@@ -44,9 +45,9 @@ from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
 from bot.drafts.drafts import Drafting, build_writer, load_voices
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
-from bot.guard.claim_patterns import load_wordings
+from bot.guard.claim_patterns import Wording, load_wordings
 from bot.guard.values import load_value_words
-from bot.help_center.article_folder import Publishing, Shelf
+from bot.help_center.article_folder import ArticleFolder, Publishing
 from bot.help_center.articles import Articles
 from bot.help_center.index_replication import IndexReplication
 from bot.help_center.library import Bases, Library
@@ -75,14 +76,17 @@ from bot.integrations import (
     unpriced,
     wait_for,
 )
-from bot.language.sentences import load_sentences
+from bot.language.matching import load_matchers
+from bot.language.sentences import Sentences, load_sentences
 from bot.learning.suggestions import Learning, build_learners
-from bot.models.prices import load_prices
+from bot.models.prices import Prices, load_prices
 from bot.private_files import make_private
 from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
 from bot.settings import Settings
-from bot.slack.client import Identity, SlackClient
+from bot.shops.rest import RestShop
+from bot.slack.api.transport import Identity
+from bot.slack.client import SlackClient
 from bot.slack.files import FileCopies
 from bot.slack.outbox import Outbox
 from bot.slack.socket import SocketConnection
@@ -90,12 +94,14 @@ from bot.store.database import NEEDS_FLEET, Database, open_database
 from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
+from bot.turns.answer_posts import AnswerPosts
 from bot.turns.asking import Agents
 from bot.turns.danger_check import DangerCheck
 from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.handover_requests import HandoverRequests
 from bot.turns.interactions import Interactions
+from bot.turns.leftovers import Leftovers
 from bot.turns.ownership import EpochReader
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
@@ -148,7 +154,7 @@ class App:
 
     role: Role
     settings: Settings
-    server: "Server"
+    server: "HttpServer"
     me: Identity
     door: Door
     database: Database
@@ -173,7 +179,7 @@ class App:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class HttpServer:
     """The HTTP server on PORT."""
 
     runner: web.AppRunner
@@ -195,204 +201,38 @@ async def open_app(
         StoppedEarly: `stop` was set while the start waited for Slack or Postgres.
     """
     async with AsyncExitStack() as stack:
-        clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
-        prices = load_prices(settings.model_prices)
-        if faults := price_faults(settings, prices):
-            raise ConfigurationError(faults)
-        for name in unpriced(settings, prices):
-            logger.warning("no price is known for a model: its tokens count as free", extra={"model": name})
-        if role != "serve" and not settings.is_shared:
-            raise ConfigurationError([ALONE])
-        stack.enter_context(only_one(settings))
-        await asyncio.to_thread(make_private, settings.private_places)
-        server = await stack.enter_async_context(_open_server(settings, metrics, role))
-        waiting = partial(wait_for, stop=stop, clock=clock, show=partial(setattr, server.serving, "waiting_for"))
-        database = await stack.enter_async_context(open_database(settings.database))
-        await waiting("the database", database.migrate)
-        slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
-        me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
-        shop = await stack.enter_async_context(open_shop(settings)) if settings.shop_url else None
-        bases = await stack.enter_async_context(open_knowledge(settings))
-        knowledge = bases.public
-        models = await stack.enter_async_context(open_models(settings, prices))
-        load_value_words()
-        splits, wordings, voices = settings.compound_answers == "split", load_wordings(), load_voices()
-        # Steps that block the event loop come before this: a member that renews its lease too late has to end.
-        membership = await stack.enter_async_context(
-            open_membership(database, clock, role=role, is_alone=not settings.is_shared)
-        )
-        notes = FilesNotes(sentences, agent_channel)
-        files = FileCopies(database, slack, clock, notes, places=asyncio.Semaphore(FILES))
-        outbox = Outbox(
-            database,
-            slack,
-            clock,
-            essential=(agent_channel, *settings.desk_channels),
-            claims=membership if settings.is_shared else None,
-            poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
-            files=files,
-        )
-        messages = CaseMessages(
-            sentences,
-            agent_channel,
-            targets=settings.targets,
-            on_call=settings.on_call_mention,
-            pages=settings.urgent_pages == "on",
-            escalate_notice=settings.escalate_notice,
-        )
-        cases = Cases(database, outbox, slack, clock, messages, metrics, settings.open_cases, settings.desk_channels)
-        staff = Staff(
-            slack, clock, agent_channel=agent_channel, others=settings.desk_channels, group=settings.staff_group
-        )
-        relay = Relay(database, outbox, slack, clock, messages, staff)
-        team = build_team(
-            shop_name=settings.shop_name,
-            knowledge=knowledge,
-            cases=cases,
-            orders=shop,
-            shipping=shop,
-            more_tools=more_tools,
-        )
-        team = paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute)
-        for endpoint in (*models.strong, *models.cheap):
-            metrics.watch_breaker(endpoint.name, partial(getattr, endpoint.breaker, "is_open"))
-        agents = Agents(
-            knowledge=knowledge,
-            sentences=sentences,
-            clock=clock,
-            team=team,
-            models=models,
-            wordings=wordings,
-            link_hosts=settings.link_hosts,
-            own_words=OwnWords(settings.secrets, instructions()),
-            lead=build_lead(shop_name=settings.shop_name, cases=cases) if splits and shop else None,
-            checker=build_checker(shop_name=settings.shop_name) if settings.check_answers == "on" else None,
-            takes_apart=splits,
-        )
-        sessions = TurnSessions(database, slack, sentences)
-        answers = Answers(
-            me=me,
-            database=database,
-            slack=slack,
-            outbox=outbox,
-            clock=clock,
-            sentences=sentences,
-            agents=agents,
-            limits=_answer_limits(settings),
-            link_hosts=settings.link_hosts,
-            cases=cases,
-            slots=FairSemaphore(settings.concurrent_answers),
-            metrics=metrics,
-            epochs=EpochReader(database),
-            sessions=sessions,
-            agent_channel=agent_channel,
-        )
-        budgets = Budgets(
-            database,
-            clock,
-            metrics,
-            customer_daily=settings.customer_daily_cost,
-            workspace_daily=settings.workspace_daily_cost,
-            answer_cost=settings.answer_cost,
-        )
-        drafts = CaseDrafts(database, outbox, clock, relay, agent_channel)
-        drafting = Drafting(
-            database=database,
-            slack=slack,
-            outbox=outbox,
-            clock=clock,
-            knowledge=knowledge,
-            models=models,
-            team=build_writer(settings.shop_name),
-            voices=voices,
-            wordings=wordings,
-            drafts=drafts,
-            link_hosts=settings.link_hosts,
-            budgets=budgets,
-            metrics=metrics,
-            places=asyncio.Semaphore(DRAFTS),
-        )
-        articles = Articles(database, slack, outbox, clock, knowledge, changed=lambda: publishing.wake())
-        learning = Learning(
-            database=database,
-            slack=slack,
-            outbox=outbox,
-            clock=clock,
-            knowledge=knowledge,
-            models=models,
-            team=build_learners(settings.shop_name),
-            budgets=budgets,
-            metrics=metrics,
-            agent_channel=agent_channel,
-            places=asyncio.Semaphore(DRAFTS),
-            is_on=settings.kb_path is not None,
-        )
-        why = Why(database, knowledge)
-        identities = Identities(slack, shop, database)
+        server, opened = await _open_surroundings(settings, stop, role, stack)
+        database, clock, slack = opened.database, opened.clock, opened.slack
         interrupts = Interrupts()
-        edits = MessageEdits(database, outbox, clock, sentences, answers, relay)
-        erasure = Erasure(database, slack, identities, cases, edits, interrupts, lambda user: home.show(user))
-        turns = Turns(
-            database=database,
-            outbox=outbox,
-            clock=clock,
-            sentences=sentences,
-            identities=identities,
-            answers=answers,
-            budgets=budgets,
-            cases=cases,
-            relay=relay,
-            interactions=Interactions(
-                database=database,
-                slack=slack,
-                clock=clock,
-                sentences=sentences,
-                identities=identities,
-                cases=cases,
-                relay=relay,
-                drafts=drafts,
-                drafting=drafting,
-                handover_requests=HandoverRequests(me, database, slack, clock, sentences, identities, cases),
-                learning=learning,
-                articles=articles,
-                erasure=erasure,
-                accept=lambda interaction: inbox.accept(interaction),
-                why=why,
-            ),
-            summaries=Summaries(
-                database=database,
-                clock=clock,
-                metrics=metrics,
-                models=models,
-                team=build_summarizer(shop_name=settings.shop_name),
-                window=settings.conversation_characters,
-                turns=settings.conversation_turns,
-                places=asyncio.Semaphore(SUMMARIES),
-            ),
-            metrics=metrics,
-            edits=edits,
-            sessions=sessions,
-            danger_check=DangerCheck(
-                database=database,
-                clock=clock,
-                metrics=metrics,
-                models=models.only_cheap,
-                team=build_sorter(shop_name=settings.shop_name),
-                places=asyncio.Semaphore(DANGER_CHECKS),
-            )
-            if models.only_cheap
-            else None,
+        inbox = Inbox(database, clock, opened.metrics, interrupts)
+        delivery = build_delivery(opened)
+        cases = build_cases(opened, delivery)
+        desk = build_desk(opened, delivery, parts=cases, more_tools=more_tools)
+        help_center = build_help_center(opened, delivery)
+        figures = partial(render_metrics, database, clock, settings.targets.hours.between)
+        home = Home(
+            opened.me,
+            slack.views,
+            database,
+            clock,
+            opened.sentences,
+            cases.identities,
+            cases.staff,
+            help_center.library,
+            figures,
+        )
+        turns = build_turns(
+            opened,
+            delivery,
+            parts=cases,
+            desk=desk,
+            articles=help_center.articles,
+            home=home,
+            inbox=inbox,
             interrupts=interrupts,
-            allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
         )
         admission = AdmissionControl(partial(author_of, database))
-        engine = await stack.enter_async_context(
-            _open_engine(settings, database, clock, admission.admitting(turns.take), membership, role)
-        )
-        inbox = Inbox(database, engine, clock, metrics, interrupts)
-        shelf = Shelf(settings.data_dir, database)
-        library = build_library(settings, bases, clock=clock, database=database, prices=prices, shelf=shelf)
-        publishing = Publishing(shelf, clock, library.publish, articles.expire)
+        engine = await stack.enter_async_context(_open_engine(opened, admission.admitting(turns.take)))
         background: set[asyncio.Task[None]] = set()
         watches: set[asyncio.Task[None]] = set()
         _start(watches, admission.run())
@@ -400,53 +240,48 @@ async def open_app(
             _start(watches, interrupts.watch(database, clock))
         if not settings.is_shared:
             _start(watches, watch_erasures(database, clock, engine.submit))
-        figures = partial(render_metrics, database, clock, settings.targets.hours.between)
-        home = Home(me, slack, database, clock, sentences, identities, staff, library, figures)
-        bolt = _build_bolt(slack, me, settings)
-        desk = Desk(
-            me=me,
-            slack=slack,
-            database=database,
-            clock=clock,
-            sentences=sentences,
-            inbox=inbox,
-            staff=staff,
-            cases=cases,
-            dialogs=Dialogs(slack, cases),
-            identities=identities,
-            home=home,
-            overview=Overview(me, database, clock, figures),
-            library=library,
-            refreshes=Refreshes(library, slack),
-            articles=articles,
-            start=lambda work: _start(background, work),
-        )
-        handlers.register(bolt, desk)
-        rule = read_rule(settings.kb_refresh) if settings.kb_refresh else None
-        schedule = Schedule(
-            database, clock, rule, partial(_refresh, library), is_urgent=lambda: library.bases.are_damaged
-        )
-        replication = (
-            IndexReplication(bases.by_audience(), database, clock, library.catch_up) if settings.is_shared else None
+        bolt = _build_bolt(slack, opened.me, settings)
+        handlers.register(
+            bolt,
+            Desk(
+                me=opened.me,
+                chat=slack.chat,
+                directory=slack.directory,
+                views=slack.views,
+                database=database,
+                clock=clock,
+                sentences=opened.sentences,
+                inbox=inbox,
+                staff=cases.staff,
+                cases=cases.cases,
+                dialogs=Dialogs(slack.chat, slack.views, cases.cases),
+                identities=cases.identities,
+                home=home,
+                overview=Overview(opened.me, database, clock, figures),
+                library=help_center.library,
+                refreshes=Refreshes(help_center.library, slack.chat),
+                articles=help_center.articles,
+                start=partial(_start, background),
+            ),
         )
         yield App(
             role,
             settings,
             server,
-            me,
-            Door(bolt, metrics, clock),
+            opened.me,
+            Door(bolt, opened.metrics, clock),
             database,
             inbox,
             engine,
-            outbox,
-            bases,
-            models,
-            schedule,
-            SlaTimers(cases, settings.desk_lead),
-            replication,
-            publishing,
+            delivery.outbox,
+            opened.bases,
+            opened.models,
+            help_center.schedule,
+            SlaTimers(cases.cases, settings.desk_lead),
+            help_center.replication,
+            help_center.publishing,
             Upkeep(database, clock),
-            metrics,
+            opened.metrics,
             slack,
             clock,
             background,
@@ -454,10 +289,356 @@ async def open_app(
         )
 
 
-def _open_engine(
-    settings: Settings, database: Database, clock: Clock, take: TakeTurn, membership: Membership, role: Role
-) -> AbstractAsyncContextManager[TurnEngine]:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all parts are built on: settings, and what lies outside, opened and checked."""
+
+    settings: Settings
+    role: Role
+    clock: Clock
+    metrics: Metrics
+    sentences: Sentences
+    prices: Prices
+    database: Database
+    slack: SlackClient
+    me: Identity
+    agent_channel: str
+    shop: RestShop | None
+    bases: Bases
+    models: Models
+    claims: Sequence[Wording]
+    """The phrases in which an answer can claim an action."""
+    voices: Sequence[str]
+    """The instructions for drafts."""
+    membership: Membership
+
+
+async def _open_surroundings(
+    settings: Settings, stop: asyncio.Event, role: Role, stack: AsyncExitStack
+) -> tuple["HttpServer", Surroundings]:
+    """Open what lies outside. The server comes first, and says what the start waits for."""
+    clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
+    prices = load_prices(settings.model_prices)
+    if faults := price_faults(settings, prices):
+        raise ConfigurationError(faults)
+    for name in unpriced(settings, prices):
+        logger.warning("no price is known for a model: its tokens count as free", extra={"model": name})
+    if role != "serve" and not settings.is_shared:
+        raise ConfigurationError([ALONE])
+    stack.enter_context(only_one(settings))
+    await asyncio.to_thread(make_private, settings.private_places)
+    server = await stack.enter_async_context(_open_server(settings, metrics, role))
+    waiting = partial(wait_for, stop=stop, clock=clock, show=partial(setattr, server.serving, "waiting_for"))
+    database = await stack.enter_async_context(open_database(settings.database))
+    await waiting("the database", database.migrate)
+    slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
+    me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
+    shop = await stack.enter_async_context(open_shop(settings)) if settings.shop_url else None
+    bases = await stack.enter_async_context(open_knowledge(settings))
+    models = await stack.enter_async_context(open_models(settings, prices))
+    for endpoint in (*models.strong, *models.cheap):
+        metrics.watch_breaker(endpoint.name, partial(getattr, endpoint.breaker, "is_open"))
+    load_value_words()
+    load_matchers()
+    claims, voices = load_wordings(), load_voices()
+    # Steps that block the event loop come before this: a member that renews its lease too late has to end.
+    membership = await stack.enter_async_context(
+        open_membership(database, clock, role=role, is_alone=not settings.is_shared)
+    )
+    return server, Surroundings(
+        settings,
+        role,
+        clock,
+        metrics,
+        sentences,
+        prices,
+        database,
+        slack,
+        me,
+        agent_channel,
+        shop,
+        bases,
+        models,
+        claims,
+        voices,
+        membership,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How posts reach Slack, and how those about cases look."""
+
+    outbox: Outbox
+    messages: CaseMessages
+
+
+def build_delivery(opened: Surroundings) -> Delivery:
+    """The outbox with its files, and the messages about cases."""
+    settings, slack, clock = opened.settings, opened.slack, opened.clock
+    notes = FilesNotes(opened.sentences, opened.agent_channel)
+    files = FileCopies(opened.database, slack.files, clock, notes, places=asyncio.Semaphore(FILES))
+    outbox = Outbox(
+        opened.database,
+        slack.chat,
+        slack.sessions,
+        clock,
+        essential=(opened.agent_channel, *settings.desk_channels),
+        claims=opened.membership if settings.is_shared else None,
+        poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
+        files=files,
+    )
+    messages = CaseMessages(
+        opened.sentences,
+        opened.agent_channel,
+        targets=settings.targets,
+        on_call=settings.on_call_mention,
+        pages=settings.urgent_pages == "on",
+        escalate_notice=settings.escalate_notice,
+    )
+    return Delivery(outbox, messages)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseParts:
+    """People: who they are, and how they talk about a case."""
+
+    cases: Cases
+    staff: Staff
+    relay: Relay
+    drafts: CaseDrafts
+    identities: Identities
+
+
+def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
+    """Cases, and who may work on them."""
+    settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
+    outbox, messages, channel = delivery.outbox, delivery.messages, opened.agent_channel
+    cases = Cases(
+        database,
+        outbox,
+        slack.chat,
+        slack.directory,
+        clock,
+        messages,
+        opened.metrics,
+        settings.open_cases,
+        settings.desk_channels,
+    )
+    staff = Staff(
+        slack.directory, clock, agent_channel=channel, others=settings.desk_channels, group=settings.staff_group
+    )
+    relay = Relay(database, outbox, slack.chat, slack.directory, clock, messages, staff)
+    drafts = CaseDrafts(database, outbox, clock, relay, channel)
+    return CaseParts(cases, staff, relay, drafts, Identities(slack.directory, opened.shop, database))
+
+
+@dataclass(frozen=True, slots=True)
+class DeskParts:
+    """Everything that asks models for words."""
+
+    agents: Agents
+    budgets: Budgets
+    drafting: Drafting
+    learning: Learning
+
+
+def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, more_tools: Sequence[Tool]) -> DeskParts:
+    """The agents that answer, and those that write drafts for staff and suggest articles."""
+    settings, database, clock, cases = opened.settings, opened.database, opened.clock, parts.cases
+    knowledge, splits = opened.bases.public, settings.compound_answers == "split"
+    team = build_team(
+        shop_name=settings.shop_name,
+        knowledge=knowledge,
+        cases=cases,
+        orders=opened.shop,
+        shipping=opened.shop,
+        more_tools=more_tools,
+    )
+    agents = Agents(
+        knowledge=knowledge,
+        sentences=opened.sentences,
+        clock=clock,
+        team=paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute),
+        models=opened.models,
+        wordings=opened.claims,
+        link_hosts=settings.link_hosts,
+        own_words=OwnWords(settings.secrets, instructions()),
+        lead=build_lead(shop_name=settings.shop_name, cases=cases) if splits and opened.shop else None,
+        checker=build_checker(shop_name=settings.shop_name) if settings.check_answers == "on" else None,
+        takes_apart=splits,
+    )
+    budgets = Budgets(
+        database,
+        clock,
+        opened.metrics,
+        customer_daily=settings.customer_daily_cost,
+        workspace_daily=settings.workspace_daily_cost,
+        answer_cost=settings.answer_cost,
+    )
+    drafting = Drafting(
+        database=database,
+        chat=opened.slack.chat,
+        outbox=delivery.outbox,
+        clock=clock,
+        knowledge=knowledge,
+        models=opened.models,
+        team=build_writer(settings.shop_name),
+        voices=opened.voices,
+        wordings=opened.claims,
+        drafts=parts.drafts,
+        link_hosts=settings.link_hosts,
+        budgets=budgets,
+        metrics=opened.metrics,
+        places=asyncio.Semaphore(DRAFTS),
+    )
+    learning = Learning(
+        database=database,
+        chat=opened.slack.chat,
+        outbox=delivery.outbox,
+        clock=clock,
+        knowledge=knowledge,
+        models=opened.models,
+        team=build_learners(settings.shop_name),
+        budgets=budgets,
+        metrics=opened.metrics,
+        agent_channel=opened.agent_channel,
+        places=asyncio.Semaphore(DRAFTS),
+        is_on=settings.kb_path is not None,
+    )
+    return DeskParts(agents, budgets, drafting, learning)
+
+
+@dataclass(frozen=True, slots=True)
+class HelpCenter:
+    """The knowledge base as staff and time change it."""
+
+    articles: Articles
+    library: Library
+    publishing: Publishing
+    schedule: Schedule
+    replication: IndexReplication | None
+
+
+def build_help_center(opened: Surroundings, delivery: Delivery) -> HelpCenter:
+    """The articles that staff add, and what keeps the indexes up to date."""
+    settings, database, clock, bases = opened.settings, opened.database, opened.clock, opened.bases
+    changes = asyncio.Event()
+    articles = Articles(database, opened.slack.chat, delivery.outbox, clock, bases.public, changed=changes.set)
+    shelf = ArticleFolder(settings.data_dir, database)
+    library = build_library(settings, bases, clock=clock, database=database, prices=opened.prices, shelf=shelf)
+    publishing = Publishing(shelf, clock, library.publish, articles.expire, changes)
+    rule = read_rule(settings.kb_refresh) if settings.kb_refresh else None
+    schedule = Schedule(database, clock, rule, partial(_refresh, library), is_urgent=lambda: bases.are_damaged)
+    replication = None
+    if settings.is_shared:
+        replication = IndexReplication(bases.by_audience(), database, clock, library.catch_up)
+    return HelpCenter(articles, library, publishing, schedule, replication)
+
+
+def build_turns(
+    opened: Surroundings,
+    delivery: Delivery,
+    *,
+    parts: CaseParts,
+    desk: DeskParts,
+    articles: Articles,
+    home: Home,
+    inbox: Inbox,
+    interrupts: Interrupts,
+) -> Turns:
+    """What becomes of a stored row."""
+    settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
+    sentences, outbox, cases, identities = opened.sentences, delivery.outbox, parts.cases, parts.identities
+    sessions = TurnSessions(database, slack.sessions, sentences)
+    posts = AnswerPosts(opened.me.team, database, slack.directory, outbox, clock, sentences)
+    answers = Answers(
+        database=database,
+        slack=slack,
+        outbox=outbox,
+        clock=clock,
+        sentences=sentences,
+        agents=desk.agents,
+        limits=_answer_limits(settings),
+        link_hosts=settings.link_hosts,
+        cases=cases,
+        slots=FairSemaphore(settings.concurrent_answers),
+        metrics=opened.metrics,
+        epochs=EpochReader(database),
+        sessions=sessions,
+        posts=posts,
+        leftovers=Leftovers(database, slack, clock, sentences, posts),
+        agent_channel=opened.agent_channel,
+    )
+    edits = MessageEdits(database, outbox, clock, sentences, answers, parts.relay)
+    handover_requests = HandoverRequests(
+        opened.me, database, slack.chat, slack.directory, clock, sentences, identities, cases
+    )
+    interactions = Interactions(
+        database=database,
+        chat=slack.chat,
+        clock=clock,
+        sentences=sentences,
+        identities=identities,
+        cases=cases,
+        relay=parts.relay,
+        drafts=parts.drafts,
+        drafting=desk.drafting,
+        handover_requests=handover_requests,
+        learning=desk.learning,
+        articles=articles,
+        erasure=Erasure(database, slack.directory, identities, cases, edits, interrupts, home.show),
+        accept=inbox.accept,
+        why=Why(database, opened.bases.public),
+    )
+    summaries = Summaries(
+        database=database,
+        clock=clock,
+        metrics=opened.metrics,
+        models=opened.models,
+        team=build_summarizer(shop_name=settings.shop_name),
+        window=settings.conversation_characters,
+        turns=settings.conversation_turns,
+        places=asyncio.Semaphore(SUMMARIES),
+    )
+    return Turns(
+        database=database,
+        outbox=outbox,
+        clock=clock,
+        sentences=sentences,
+        identities=identities,
+        answers=answers,
+        budgets=desk.budgets,
+        cases=cases,
+        relay=parts.relay,
+        interactions=interactions,
+        summaries=summaries,
+        metrics=opened.metrics,
+        edits=edits,
+        sessions=sessions,
+        danger_check=_build_danger_check(opened),
+        interrupts=interrupts,
+        allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
+    )
+
+
+def _build_danger_check(opened: Surroundings) -> DangerCheck | None:
+    """None without a cheap model."""
+    if not opened.models.only_cheap:
+        return None
+    return DangerCheck(
+        database=opened.database,
+        clock=opened.clock,
+        metrics=opened.metrics,
+        models=opened.models.only_cheap,
+        team=build_sorter(shop_name=opened.settings.shop_name),
+        places=asyncio.Semaphore(DANGER_CHECKS),
+    )
+
+
+def _open_engine(opened: Surroundings, take: TakeTurn) -> AbstractAsyncContextManager[TurnEngine]:
     """Lanes on SQLite. On Postgres the queue that all processes share, and from which only workers take."""
+    settings, clock = opened.settings, opened.clock
     if not settings.is_shared:
         return nullcontext(Lanes(take, clock, concurrent=LANES))
     try:
@@ -467,7 +648,13 @@ def _open_engine(
         raise ConfigurationError([NEEDS_FLEET]) from None
     concurrent = settings.concurrent_answers + EXTRA_THREADS
     return open_fleet(
-        settings.database, database, clock, take, membership, concurrent=concurrent, works=role != "ingress"
+        settings.database,
+        opened.database,
+        clock,
+        take,
+        opened.membership,
+        concurrent=concurrent,
+        works=opened.role != "ingress",
     )
 
 
@@ -496,7 +683,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
     if app.role != "ingress":
         await asyncio.to_thread(load_classifier)
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run())]
+        running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run(app.engine))]
         if app.settings.kb_path is not None:
             if app.replication is not None:
                 await app.replication.begin()
@@ -571,7 +758,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             return "the Socket Mode connection"
         if answers and settings.kb_path is not None and (status := await app.bases.public.status()).generation is None:
             return f"the knowledge base: {'it is being built' if status.building else status.error}"
-        if fault := await app.slack.find_token_fault():
+        if fault := await app.slack.api.find_token_fault():
             return f"Slack refuses SLACK_BOT_TOKEN: {fault}"
         return app.outbox.stuck
 
@@ -600,7 +787,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> AsyncIterator[Server]:
+async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> AsyncIterator[HttpServer]:
     """Listen on PORT while nothing behind it is ready yet."""
     serving = Serving()
     routes = build_web_app(
@@ -613,7 +800,7 @@ async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> Asyn
         runner = await _serve(stack, routes, settings.host, settings.port, name="PORT")
         if settings.metrics_port is not None:
             await _serve(stack, build_metrics_app(metrics), settings.host, settings.metrics_port, name="METRICS_PORT")
-        yield Server(runner, serving)
+        yield HttpServer(runner, serving)
 
 
 async def _serve(stack: AsyncExitStack, routes: web.Application, host: str, port: int, *, name: str) -> web.AppRunner:
@@ -630,7 +817,7 @@ async def _serve(stack: AsyncExitStack, routes: web.Application, host: str, port
 
 def _build_socket(app: App) -> SocketConnection:
     """The Socket Mode connection that brings events, with the door behind it."""
-    socket = SocketConnection(app.slack, secret(app.settings.slack_app_token), app.clock)
+    socket = SocketConnection(app.slack.api, secret(app.settings.slack_app_token), app.clock)
     socket.socket_mode_request_listeners.append(dispatch_to(app.door, app.clock))
     return socket
 
@@ -680,7 +867,7 @@ def _build_bolt(slack: SlackClient, me: Identity, settings: Settings) -> AsyncAp
     return AsyncApp(
         name="frontdesk",
         logger=logging.getLogger("slack_bolt"),
-        client=slack.web,
+        client=slack.api.web,
         authorize=authorize,
         signing_secret=secret(settings.slack_signing_secret),
         # The guard in handlers/http.py has checked the raw bytes; the connection itself authenticates Socket Mode.

@@ -8,8 +8,8 @@ FrontdeskError
 ├── Superseded           a later attempt works on the row: this attempt ends without a word
 ├── Silenced             a person has taken the thread: the assistant's words are not posted
 ├── Unreachable          Slack takes nothing more for this conversation: no one can be answered there
-├── SlackRefused         Slack answered "no" (bot/slack/client.py)
-├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
+├── SlackRefused         Slack answered "no" (bot/slack/api/errors.py)
+├── SlackUnanswered      Slack may or may not have done it (bot/slack/api/errors.py)
 └── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
     └── ShopRefuses      the shop does not take our token (bot/shops/port.py)
 

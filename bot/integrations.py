@@ -27,7 +27,7 @@ from pydantic import SecretStr
 from bot.agent.endpoints import Endpoint, Models
 from bot.clock import Clock
 from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
-from bot.help_center.article_folder import Shelf
+from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.library import Bases, Library
 from bot.language.sentences import load_sentences
 from bot.models.prices import Prices, load_prices
@@ -35,7 +35,9 @@ from bot.models.providers import Server, address_faults, key_is_refused, open_mo
 from bot.settings import Settings
 from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.rest import RestShop, open_rest_shop
-from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered, open_slack_client
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.api.transport import Identity
+from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.rate_limiter import Budget, MemoryBudget, RateLimiter, SharedBudget
 from bot.store.addresses import SQLITE
 from bot.store.database import Database, open_database
@@ -198,7 +200,7 @@ def build_library(
     clock: Clock,
     database: Database | None,
     prices: Prices,
-    shelf: Shelf | None,
+    shelf: ArticleFolder | None,
 ) -> Library:
     """The library that `/kb` and `frontdesk kb` use."""
     price = prices.of(settings.embedding_model) if settings.embedding_model else None
@@ -324,7 +326,7 @@ async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, 
         SlackUnanswered: Slack does not answer, so nothing is known yet.
     """
     try:
-        me = await slack.auth()
+        me = await slack.api.auth()
     except SlackRefused as error:
         raise ConfigurationError([f"SLACK_BOT_TOKEN: Slack refuses it ({error.error})"]) from None
     if settings.slack_app_token is not None:
@@ -343,7 +345,7 @@ async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, 
 async def _channel_faults(slack: SlackClient, variable: str, name: str) -> list[str]:
     """Why cases cannot be shown in a channel."""
     try:
-        channel = await slack.channel(name)
+        channel = await slack.directory.channel(name)
     except SlackRefused as error:
         return [f"{variable}: Slack does not show {name} to the app ({error.error})"]
     if channel.is_archived:
@@ -354,7 +356,7 @@ async def _channel_faults(slack: SlackClient, variable: str, name: str) -> list[
 async def _group_faults(slack: SlackClient, group: str) -> list[str]:
     """Why the members of a user group are unknown, or that the group is empty."""
     try:
-        members = await slack.group_members(group)
+        members = await slack.directory.group_members(group)
     except SlackRefused as error:
         return [f"STAFF_GROUP: Slack does not tell who is in {group} ({error.error})"]
     return [] if members else [f"STAFF_GROUP: nobody is in {group}, so nobody could answer a case"]
@@ -365,7 +367,7 @@ async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
     if settings.slack_app_token is None:
         return
     try:
-        await slack.open_socket(secret(settings.slack_app_token))
+        await slack.api.open_socket(secret(settings.slack_app_token))
     except SlackRefused as error:
         raise ConfigurationError([f"SLACK_APP_TOKEN: Slack refuses it ({error.error})"]) from None
 

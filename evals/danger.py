@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.desk.danger.classifier import DANGERS, EVERYDAY, Danger, find_danger
-from bot.language.sentences import LANGUAGES, Language
-from evals.danger_sentences import DEVELOPMENT, HELD_OUT, MUST, read_sentences
+from bot.language.languages import Language
+from evals.danger_sentences import DEVELOPMENT, HELD_OUT, MUST, read_sentences, taught_languages
 
 Find = Callable[[str], Danger | None]
 
@@ -48,7 +48,7 @@ def measure(folder: Path, language: Language, find: Find = find_danger) -> dict[
 
 def measure_all(folder: Path) -> dict[Language, dict[str, Found]]:
     """What is found in each language."""
-    return {language: measure(folder, language) for language in LANGUAGES}
+    return {language: measure(folder, language) for language in taught_languages()}
 
 
 def found_share(measured: Mapping[Language, Mapping[str, Found]], *labels: str) -> float:

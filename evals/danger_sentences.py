@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from bot.desk.danger.classifier import CLASSES
-from bot.language.sentences import LANGUAGES, Language
+from bot.language.languages import Language, languages
 
 FOLDER = Path(__file__).parent / "danger"
 DEVELOPMENT, HELD_OUT, MUST = FOLDER / "development", FOLDER / "held_out", FOLDER / "must"
@@ -19,6 +19,11 @@ Labelled = tuple[str, str]
 """A sentence and its class, one of CLASSES."""
 
 
+def taught_languages() -> list[Language]:
+    """The languages that have sentences here. A new language has none until somebody writes them."""
+    return [language for language in languages() if (MUST / f"{language}.yml").is_file()]
+
+
 def read_sentences(folder: Path, language: Language) -> Mapping[str, list[str]]:
     """A language's sentences by class."""
     held = yaml.safe_load((folder / f"{language}.yml").read_text("utf-8"))
@@ -27,14 +32,14 @@ def read_sentences(folder: Path, language: Language) -> Mapping[str, list[str]]:
 
 def read_all(folder: Path) -> list[Labelled]:
     """The sentences of all languages."""
-    by_class = [read_sentences(folder, language) for language in LANGUAGES]
+    by_class = [read_sentences(folder, language) for language in taught_languages()]
     return [(text, label) for held in by_class for label, texts in held.items() for text in texts]
 
 
 def read_training() -> list[Labelled]:
     """Every sentence that the classifier learns from, each once."""
     held: dict[str, str] = dict(read_all(MUST))
-    for language in LANGUAGES:
+    for language in taught_languages():
         for label in CLASSES:
             for text in (FOLDER / "train" / language / f"{label}.txt").read_text("utf-8").splitlines():
                 held.setdefault(text, label)

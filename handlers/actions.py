@@ -8,6 +8,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.buttons import BUTTONS
 from bot.conversation import ThreadRef
+from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed
@@ -39,7 +40,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         language = await desk.language(interaction.author)
         # A customer who has called a person by now is not asked to rephrase.
         words = await desk.cases.status_text(interaction.thread, language) or desk.sentences.say(language, "rephrase")
-        await desk.slack.respond(body.get("response_url") or "", text=words)
+        await desk.chat.respond(body.get("response_url") or "", text=words)
 
 
 def register_rest(app: AsyncApp) -> None:
@@ -79,13 +80,7 @@ def read_interaction(body: BlockActions, action: Action, *, team: str) -> Arriva
         ts=action.get("action_ts") or message_ts,
         author=body["user"]["id"],
         author_team=body["user"].get("team_id") or team,
-        body={
-            "action": name,
-            "value": value,
-            "message_ts": message_ts,
-            "response_url": body.get("response_url") or "",
-            "text": "",
-        },
+        body=InteractionBody(name, value, message_ts, body.get("response_url") or ""),
         addressed=True,
         calls=name in BUTTONS and BUTTONS[name].calls,
     )
@@ -103,7 +98,7 @@ def read_home_interaction(body: BlockActions, action: Action, *, team: str) -> A
         ts=action.get("action_ts") or tab,
         author=body["user"]["id"],
         author_team=body["user"].get("team_id") or team,
-        body={"action": action["action_id"], "value": "", "message_ts": tab, "response_url": "", "text": ""},
+        body=InteractionBody(action["action_id"], message_ts=tab),
         addressed=True,
     )
 

@@ -14,6 +14,7 @@ from bot.cases.dialogs import NO_SUCH_CASE
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.help_center.library import Refresh
+from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
 from handlers.actions import chosen
 from handlers.desk import Desk
@@ -44,7 +45,7 @@ _ALLOWED = {"refresh": {"force"}, "search": {"source", "category", "language"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class KbCommand:
     """A parsed `/kb` command."""
 
     verb: str
@@ -71,10 +72,10 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if await desk.staff.desks(user):
             await desk.refreshes.show(chosen(action), address=address)
         else:
-            await desk.slack.respond(address, text=await desk.words(user, "not_staff"))
+            await desk.chat.respond(address, text=await desk.words(user, "not_staff"))
 
 
-def read_command(text: str) -> Command:
+def read_command(text: str) -> KbCommand:
     """Parse the command. Anything that is no valid command has the verb "usage"."""
     verb, _, rest = html.unescape(text).strip().partition(" ")
     verb, options = verb.lower(), {}
@@ -82,13 +83,13 @@ def read_command(text: str) -> Command:
         name, end = option[1], option.end()
         value = None if name == "force" else _VALUE.match(rest, end)
         if name != "force" and value is None:
-            return Command("usage")
+            return KbCommand("usage")
         options[name] = (value[1] or value[2] or "") if value else "yes"
         rest = rest[: option.start()] + " " + rest[value.end() if value else end :]
     words = " ".join(rest.split())
     if not options.keys() <= _ALLOWED.get(verb, set()) or not _fits(verb, words):
-        return Command("usage")
-    return Command(verb, words, options)
+        return KbCommand("usage")
+    return KbCommand(verb, words, options)
 
 
 def _fits(verb: str, words: str) -> bool:
@@ -111,7 +112,7 @@ def _fits(verb: str, words: str) -> bool:
     return False
 
 
-async def _carry_out(desk: Desk, body: SlashCommand, command: Command) -> None:
+async def _carry_out(desk: Desk, body: SlashCommand, command: KbCommand) -> None:
     tell, by = partial(desk.answer_command, body), body["user_id"]
     try:
         reads = command.verb not in CHANGES
@@ -131,7 +132,7 @@ async def _carry_out(desk: Desk, body: SlashCommand, command: Command) -> None:
     await tell(text)
 
 
-async def _done(desk: Desk, command: Command, *, by: str) -> str:
+async def _done(desk: Desk, command: KbCommand, *, by: str) -> str:
     words, library = command.words, desk.library
     match command.verb:
         case "status":
@@ -176,6 +177,6 @@ def _suggesting(desk: Desk, body: SlashCommand, case: str) -> Arrival:
         ts=lane,
         author=body["user_id"],
         author_team=desk.me.team,
-        body={"action": "kb.suggest", "value": case, "message_ts": lane, "response_url": "", "text": ""},
+        body=InteractionBody("kb.suggest", case, message_ts=lane),
         addressed=True,
     )

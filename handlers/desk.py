@@ -18,8 +18,14 @@ from bot.help_center.refreshes import Refreshes
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
 from bot.ingest.inbox import Inbox
-from bot.language.sentences import Language, Sentences
-from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
+from bot.language.languages import Language
+from bot.language.sentences import Sentences
+from bot.slack.api.chat import Chat
+from bot.slack.api.directory import Directory
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.api.transport import Block, Identity
+from bot.slack.api.views import Views
+from bot.store.bodies import InteractionBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.turns.interactions import interaction_thread
@@ -32,7 +38,9 @@ class Desk:
 
     me: Identity
     """The app's identity in Slack."""
-    slack: SlackClient
+    chat: Chat
+    directory: Directory
+    views: Views
     database: Database
     clock: Clock
     sentences: Sentences
@@ -56,9 +64,9 @@ class Desk:
         none.
         """
         name = hashlib.sha256(trigger.encode()).hexdigest()[:32]
-        said = {"text": "", "files": [], "action": "", "value": ""}
         thread = ThreadRef(self.me.team, channel, name)
-        arrival = Arrival(f"once/{trigger}", "interaction", thread, name, user, self.me.team, said, addressed=False)
+        body = InteractionBody()
+        arrival = Arrival(f"once/{trigger}", "interaction", thread, name, user, self.me.team, body, addressed=False)
         try:
             return await self.inbox.is_first(arrival)
         except StoreUnavailable:
@@ -80,7 +88,7 @@ class Desk:
 
     async def refuse(self, channel: str, user: str, *, thread_ts: str | None) -> None:
         """Tell a person who is not staff, in an ephemeral message, that the button is only for staff."""
-        await self.slack.post_ephemeral(channel, user, text=await self.words(user, "not_staff"), thread_ts=thread_ts)
+        await self.chat.post_ephemeral(channel, user, text=await self.words(user, "not_staff"), thread_ts=thread_ts)
 
     async def words(self, user_id: str, key: str) -> str:
         """Return a sentence in the person's language."""
@@ -89,12 +97,12 @@ class Desk:
     async def language(self, user_id: str) -> Language:
         """Return the language that the person chose, else their profile's. English if neither is known."""
         try:
-            locale = await self.identities.locale(await self.slack.user(user_id))
+            locale = await self.identities.locale(await self.directory.user(user_id))
         except (SlackRefused, SlackUnanswered, StoreUnavailable):
             locale = ""
         return self.sentences.language_for(locale)
 
     async def answer_command(self, body: SlashCommand, text: str, *, blocks: Sequence[Block] | None = None) -> None:
         """Answer a slash command so that only the person sees it, even if its response URL has expired."""
-        if not await self.slack.respond(body.get("response_url") or "", text=text, blocks=blocks or None):
-            await self.slack.post_ephemeral(body["channel_id"], body["user_id"], text=text, blocks=blocks or None)
+        if not await self.chat.respond(body.get("response_url") or "", text=text, blocks=blocks or None):
+            await self.chat.post_ephemeral(body["channel_id"], body["user_id"], text=text, blocks=blocks or None)

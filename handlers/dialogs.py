@@ -7,6 +7,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.cases.buttons import SUBMISSIONS
 from bot.cases.dialogs import About
 from bot.conversation import ThreadRef
+from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
 from bot.turns.message_body import filled
 from bot.views.dialogs import filled_in
@@ -32,11 +33,12 @@ def register(app: AsyncApp, desk: Desk) -> None:
         app.view(callback_id)(store_submission)
 
 
-async def open_dialog(desk: Desk, interaction: Arrival, *, trigger_id: str) -> None:
+async def open_dialog(desk: Desk, arrival: Arrival, *, trigger_id: str) -> None:
     """Open the button's dialog about a case, for staff."""
-    if await desk.admits(interaction):
-        about = About(interaction.body["value"], interaction.thread, interaction.body["message_ts"])
-        await desk.dialogs.open(interaction.body["action"], about, user=interaction.author, trigger_id=trigger_id)
+    if await desk.admits(arrival):
+        pressed = arrival.interaction
+        about = About(pressed.value, arrival.thread, pressed.message_ts)
+        await desk.dialogs.open(pressed.action, about, user=arrival.author, trigger_id=trigger_id)
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:
@@ -56,13 +58,8 @@ def read_submission(body: ViewSubmission, about: About) -> Arrival:
         ts=view["id"],
         author=user["id"],
         author_team=user.get("team_id") or about.thread.team,
-        body={
-            "action": view["callback_id"],
-            "value": about.case,
-            "fields": filled(filled_in(view["state"]["values"])),
-            "message_ts": about.ts,
-            "response_url": "",
-            "text": "",
-        },
+        body=InteractionBody(
+            view["callback_id"], about.case, about.ts, fields=filled(filled_in(view["state"]["values"]))
+        ),
         addressed=True,
     )

@@ -32,7 +32,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await _keep(desk, f"case/{ref}", body["user"]["id"], score)
         await ack()
         if await desk.is_first(body["trigger_id"], user=body["user"]["id"]):
-            await desk.slack.respond(body.get("response_url") or "", text=await _thanks(desk, ref, body["user"]["id"]))
+            await desk.chat.respond(body.get("response_url") or "", text=await _thanks(desk, ref, body["user"]["id"]))
 
 
 def _read(pattern: re.Pattern[str], action: Action) -> tuple[str, str]:

@@ -32,7 +32,7 @@ _DAYS = re.compile(r"[1-9][0-9]{0,2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class FrontdeskCommand:
     """A parsed `/frontdesk` command."""
 
     verb: str
@@ -54,22 +54,22 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await desk.answer_command(body, text)
 
 
-def read_command(text: str) -> Command:
+def read_command(text: str) -> FrontdeskCommand:
     """Parse the command. Anything that is no valid command has the verb "usage"."""
     verb, _, rest = text.strip().partition(" ")
     verb, words = verb.lower(), " ".join(rest.split())
     match verb:
         case "cases" if words in ("", *PARTS):
-            return Command(verb, words or "all")
+            return FrontdeskCommand(verb, words or "all")
         case "search" if words:
-            return Command(verb, html.unescape(words))
+            return FrontdeskCommand(verb, html.unescape(words))
         case "pause" | "resume" if not words:
-            return Command(verb)
+            return FrontdeskCommand(verb)
         case "pause" | "resume" if named := _CHANNEL.fullmatch(words):
-            return Command(verb, named[1])
+            return FrontdeskCommand(verb, named[1])
         case "metrics" if not words or (_DAYS.fullmatch(words) and int(words) <= DAYS_LIMIT):
-            return Command(verb, words or str(DAYS))
-    return Command("usage")
+            return FrontdeskCommand(verb, words or str(DAYS))
+    return FrontdeskCommand("usage")
 
 
 async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:

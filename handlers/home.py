@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import StoreUnavailable
-from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.store.persons import REQUEST
 from handlers.actions import chosen, read_home_interaction
 from handlers.desk import Desk
@@ -60,6 +60,6 @@ async def _suggest(desk: Desk, event: HomeOpened) -> None:
     if channel is None:
         return
     try:
-        await desk.slack.suggest_prompts(channel, None, prompts)
+        await desk.views.suggest_prompts(channel, None, prompts)
     except (SlackRefused, SlackUnanswered) as error:
         logger.info("no prompts were suggested", extra={"reason": str(error)})

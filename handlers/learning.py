@@ -10,7 +10,8 @@ from slack_bolt.async_app import AsyncApp
 from bot.cases.dialogs import About, why_not_opened
 from bot.conversation import ThreadRef
 from bot.help_center.articles import UnknownArticle, status_text
-from bot.slack.client import Block, SlackRefused
+from bot.slack.api.errors import SlackRefused
+from bot.slack.api.transport import Block
 from bot.turns.interactions import interaction_thread
 from bot.views import dialogs
 from handlers.actions import read_interaction
@@ -29,13 +30,13 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.action("kb.edit")
     async def edit(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
-        interaction = read_interaction(body, action, team=desk.me.team)
-        if not await desk.admits(interaction):
+        arrival = read_interaction(body, action, team=desk.me.team)
+        if not await desk.admits(arrival):
             return
-        about = About(interaction.body["value"], interaction.thread, interaction.body["message_ts"])
+        about = About(arrival.interaction.value, arrival.thread, arrival.interaction.message_ts)
         if told := await _edit(desk, about, body):
-            await desk.slack.post_ephemeral(
-                interaction.thread.channel, interaction.author, text=told, thread_ts=interaction_thread(interaction)
+            await desk.chat.post_ephemeral(
+                arrival.thread.channel, arrival.author, text=told, thread_ts=interaction_thread(arrival)
             )
 
     @app.shortcut("kb.add")
@@ -44,7 +45,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         trigger, user, channel = body["trigger_id"], body["user"]["id"], body["channel"]["id"]
         told = await _add(desk, body)
         if told and await desk.is_first(trigger, user=user, channel=channel, reads=True):
-            await desk.slack.respond(body.get("response_url") or "", text=told)
+            await desk.chat.respond(body.get("response_url") or "", text=told)
 
 
 async def _edit(desk: Desk, about: About, body: BlockActions) -> str:
@@ -80,7 +81,7 @@ async def _add(desk: Desk, body: MessageAction) -> str:
 
 async def _open(desk: Desk, trigger_id: str, view: Block) -> str:
     try:
-        await desk.slack.open_view(trigger_id, view)
+        await desk.views.open(trigger_id, view)
     except SlackRefused as refusal:
         return why_not_opened(refusal)
     return ""

@@ -25,7 +25,8 @@ from bot.conversation import ThreadRef
 from bot.desk.intents import says_stop
 from bot.desk.policy import asks_for_person
 from bot.errors import StoreUnavailable
-from bot.slack.client import Identity
+from bot.slack.api.transport import Identity
+from bot.store.bodies import DeleteBody, EditBody, StopBody
 from bot.store.inbox import Arrival
 from bot.turns.message_body import RAW_LIMIT, addressed_to, said
 from handlers.desk import Desk
@@ -34,9 +35,9 @@ from handlers.payloads import (
     Callback,
     EarlierMessage,
     MessageChangedCallback,
+    MessageFields,
     MessagePosted,
     MessagePostedCallback,
-    Said,
     SessionStoppedCallback,
     kind_of,
 )
@@ -125,7 +126,8 @@ def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: C
     words = said(event, me)
     mentioned = event["type"] == "app_mention" or _mentions(event, me)
     is_direct = channel.startswith("D")
-    whom = {} if is_staff or is_direct else addressed_to(event, me, mentions_us=mentioned)
+    if not (is_staff or is_direct):
+        words = addressed_to(words, event, me, mentions_us=mentioned)
     return Arrival(
         event_id=body["event_id"],
         kind="staff" if is_staff else "message",
@@ -133,10 +135,10 @@ def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: C
         ts=ts,
         author=author,
         author_team=_team(event, me),
-        body=words | whom,
+        body=words,
         addressed=is_staff or mentioned or is_direct,
-        stops=not is_staff and not words["files"] and says_stop(words["text"]),
-        calls=not is_staff and asks_for_person(words["text"]),
+        stops=not is_staff and not words.files and says_stop(words.text),
+        calls=not is_staff and asks_for_person(words.text),
     )
 
 
@@ -161,7 +163,8 @@ def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Col
     if before and said(before, me) == words and not speaks_anew:
         return None
     is_direct = channel.startswith("D")
-    whom = {} if is_staff or is_direct else addressed_to(now, me, mentions_us=_mentions(now, me))
+    if not (is_staff or is_direct):
+        words = addressed_to(words, now, me, mentions_us=_mentions(now, me))
     return Arrival(
         event_id=body["event_id"],
         kind="edit",
@@ -169,7 +172,7 @@ def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Col
         ts=at,
         author=author,
         author_team=_team(now, me),
-        body={**words, **whom, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
+        body=EditBody(of=ts, is_staff=is_staff, speaks_anew=speaks_anew).reworded(words),
         addressed=is_staff or _mentions(now, me) or is_direct,
     )
 
@@ -197,7 +200,7 @@ def _read_delete(
         ts=at,
         author=author or "",
         author_team=_team(gone, me),
-        body={"text": "", "of": ts, "is_staff": is_staff},
+        body=DeleteBody(ts, is_staff),
         addressed=not is_unnamed and (is_staff or _mentions(gone, me) or channel.startswith("D")),
     )
 
@@ -217,12 +220,12 @@ def _read_stop(body: SessionStoppedCallback, me: Identity) -> Arrival | None:
         ts=at,
         author=user,
         author_team=event.get("user_team") or me.team,
-        body={"text": "", "streams": [streams] if isinstance(streams, str) else list(streams)[:20]},
+        body=StopBody((streams,) if isinstance(streams, str) else tuple(streams[:20])),
         addressed=False,
     )
 
 
-def _author(message: Said | MessagePosted, me: Identity) -> str | None:
+def _author(message: MessageFields | MessagePosted, me: Identity) -> str | None:
     """Return the person who wrote the message. None for apps, for Slack itself, and if there is no author."""
     author = message.get("user")
     if message.get("subtype") not in SPOKEN or message.get("bot_id") or author in (me.user, "USLACKBOT"):
@@ -230,15 +233,15 @@ def _author(message: Said | MessagePosted, me: Identity) -> str | None:
     return author or None
 
 
-def _mentions(message: Said | MessagePosted, me: Identity) -> bool:
+def _mentions(message: MessageFields | MessagePosted, me: Identity) -> bool:
     return f"<@{me.user}" in (message.get("text") or "")[:RAW_LIMIT]
 
 
-def _team(message: Said | MessagePosted, me: Identity) -> str:
+def _team(message: MessageFields | MessagePosted, me: Identity) -> str:
     """Return the author's own workspace."""
     return message.get("user_team") or message.get("team") or me.team
 
 
-def _deleted_files(message: Said) -> set[str]:
+def _deleted_files(message: MessageFields) -> set[str]:
     """Return the ids of a message's files that are deleted, so that only a tombstone is left."""
     return {str(file.get("id")) for file in message.get("files") or () if file.get("mode") == "tombstone"}

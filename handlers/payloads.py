@@ -87,7 +87,7 @@ class Edited(TypedDict, total=False):
     ts: MaybeTs
 
 
-class Said(TypedDict, total=False):
+class MessageFields(TypedDict, total=False):
     """A message's words and author. Only `bot_id` says that an app wrote it."""
 
     subtype: Value | None
@@ -101,7 +101,7 @@ class Said(TypedDict, total=False):
     team: MaybeId
 
 
-class EarlierMessage(Said, total=False):
+class EarlierMessage(MessageFields, total=False):
     """A message that an event or an interaction is about."""
 
     ts: Ts | None
@@ -115,7 +115,7 @@ class Event(TypedDict, total=False):
     subtype: Value | None
 
 
-class MessagePosted(Said, total=False):
+class MessagePosted(MessageFields, total=False):
     """A person posts a message: `message`, `app_mention`."""
 
     type: Required[Name]
@@ -212,7 +212,7 @@ class Person(TypedDict, total=False):
     team_id: MaybeId
 
 
-class Place(TypedDict):
+class Channel(TypedDict):
     """A channel."""
 
     id: Id
@@ -252,7 +252,7 @@ class BlockActions(TypedDict, total=False):
     trigger_id: Required[Token]
     container: Required[Container]
     actions: Required[Annotated[list[Action], Field(min_length=1)]]
-    channel: Annotated[Place | None, _ODD_IS_NONE]
+    channel: Annotated[Channel | None, _ODD_IS_NONE]
     message: Annotated[EarlierMessage | None, _ODD_IS_NONE]
     response_url: MaybeValue
 
@@ -300,7 +300,7 @@ class MessageAction(TypedDict, total=False):
     user: Required[Person]
     trigger_id: Required[Token]
     action_ts: Required[Ts]
-    channel: Required[Place]
+    channel: Required[Channel]
     message: Required[EarlierMessage]
     message_ts: Required[Ts]
     response_url: MaybeValue

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from slack_bolt.async_app import AsyncApp
 
 from bot.conversation import ThreadRef
+from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
 from bot.turns.handover_requests import CALL_OVER
 from handlers.desk import Desk
@@ -34,13 +35,11 @@ def read_call(body: MessageAction, *, team: str, by_staff: bool) -> Arrival:
         ts=body["action_ts"],
         author=user["id"],
         author_team=user.get("team_id") or team,
-        body={
-            "action": CALL_OVER,
-            "value": "",
-            "by_staff": by_staff,
-            "message_ts": body["message_ts"],
-            "response_url": body.get("response_url") or "",
-            "text": "",
-        },
+        body=InteractionBody(
+            CALL_OVER,
+            message_ts=body["message_ts"],
+            response_url=body.get("response_url") or "",
+            by_staff=by_staff,
+        ),
         addressed=True,
     )

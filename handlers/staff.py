@@ -25,26 +25,26 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """Attach the buttons and menus of the cards in the team channels."""
 
     async def press(ack: Ack, body: BlockActions, action: Action) -> None:
-        interaction = read_interaction(body, action, team=desk.me.team)
-        button = BUTTONS.get(interaction.body["action"])
+        arrival = read_interaction(body, action, team=desk.me.team)
+        button = BUTTONS.get(arrival.interaction.action)
         if button is None:
             await ack()
-            log_unknown(interaction.body["action"])
+            log_unknown(arrival.interaction.action)
         elif button.dialog:
             await ack()
-            await open_dialog(desk, interaction, trigger_id=body["trigger_id"])
-        elif await desk.is_staff_in(interaction.thread.channel, interaction.author):
-            await desk.inbox.accept(_in_its_lane(interaction, button))
+            await open_dialog(desk, arrival, trigger_id=body["trigger_id"])
+        elif await desk.is_staff_in(arrival.thread.channel, arrival.author):
+            await desk.inbox.accept(_in_its_lane(arrival, button))
             await ack()
         else:
             await ack()
-            await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
+            await desk.refuse(arrival.thread.channel, arrival.author, thread_ts=interaction_thread(arrival))
 
     @app.action("relay.note")
     async def keep_inside(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
         if await desk.admits(read_interaction(body, action, team=desk.me.team)):
-            await desk.slack.respond(body.get("response_url") or "", text="Kept as an internal note.", replace=True)
+            await desk.chat.respond(body.get("response_url") or "", text="Kept as an internal note.", replace=True)
 
     for action_id in {button.action_id for button in BUTTONS.values() if _is_pressed_here(button)}:
         app.action(action_id)(press)

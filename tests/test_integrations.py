@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot import integrations as outside
+from bot import integrations
 from bot.errors import ConfigurationError
 from bot.integrations import check, only_one, open_knowledge
 from bot.settings import Settings, load_settings
@@ -141,7 +141,7 @@ async def test_a_folder_that_nothing_can_be_kept_in_is_named(tmp_path: Path, mon
     assert not (tmp_path / "not").exists()
     file = write(tmp_path / "file", "")
     assert f"DATA_DIR: {file} is no folder" in await told({"DATA_DIR": str(file / "data")})
-    monkeypatch.setattr(outside, "ROOM", 1 << 62)
+    monkeypatch.setattr(integrations, "ROOM", 1 << 62)
     assert f"DATA_DIR: the disk of {tmp_path} is full" in await told({"DATA_DIR": str(tmp_path)})
 
 

@@ -98,7 +98,7 @@ def read_texts(path: Path) -> Iterator[Text]:
         yield from _paragraphs(source)
     elif path.suffix == ".yml":
         held = yaml.safe_load(source)
-        yield from (Text(1, value) for value in held.values() if isinstance(value, str))
+        yield from (Text(1, value) for value in held["sentences"].values() if isinstance(value, str))
     else:
         for node in ast.walk(ast.parse(source)):
             if (

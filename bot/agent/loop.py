@@ -24,7 +24,7 @@ from bot.agent.journal import NO_JOURNAL, Journal
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, Message, SystemNote, ToolCall, ToolResult
 from bot.agent.model import ModelFailure, ModelRequest, Usage
-from bot.agent.replies import Asking, Reply, RunUsage, StreamState, get_reply
+from bot.agent.replies import Asking, ModelReply, RunUsage, StreamState, get_reply
 from bot.agent.toolcalls import Ledger, Round, run_calls
 from bot.agent.tools import Context, InvalidArguments, Tool
 
@@ -142,11 +142,11 @@ async def _serve(turn: "_Turn") -> Outcome:
             return turn.outcome("escalated", text=reply.text)
 
 
-async def _ask(turn: "_Turn", *, forced: bool) -> Reply:
+async def _ask(turn: "_Turn", *, forced: bool) -> ModelReply:
     """Return one round's reply: the recorded one, shown again, or a new one."""
     step = f"round-{turn.rounds.total()}"
     if noted := await turn.journal.recall(step):
-        reply = Reply.from_json(noted)
+        reply = ModelReply.from_json(noted)
         turn.spent.usage += reply.usage
         turn.state.show(reply.text)
         return reply
@@ -156,7 +156,7 @@ async def _ask(turn: "_Turn", *, forced: bool) -> Reply:
     return reply
 
 
-async def _act(turn: "_Turn", reply: Reply, offered: Mapping[str, Tool]) -> list[ToolResult]:
+async def _act(turn: "_Turn", reply: ModelReply, offered: Mapping[str, Tool]) -> list[ToolResult]:
     """Return a result for each call, in order. The first valid handover changes the agent in charge."""
     if reply.finish == "length":
         return [ToolResult(call.id, call.name, _CUT_SHORT, ok=False) for call in reply.calls]
@@ -256,7 +256,7 @@ class _Turn:
             output_characters=self.limits.output_characters,
         )
 
-    def keep(self, reply: Reply) -> None:
+    def keep(self, reply: ModelReply) -> None:
         """Add the reply of a complete round to the conversation."""
         self.messages.append(AgentMessage(reply.text, reply.calls, self.agent.name, reply.model, reply.extra))
         self.wrote.setdefault(reply.model)

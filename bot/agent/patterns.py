@@ -34,7 +34,7 @@ from bot.agent.limits import Limits
 from bot.agent.loop import Outcome, run
 from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, StaffMessage, SystemNote, ToolResult
 from bot.agent.model import Usage
-from bot.agent.replies import Reply
+from bot.agent.replies import ModelReply
 from bot.agent.tools import Context, Tool, ToolOutput, tool
 from bot.agent.wording import without_tags
 
@@ -362,7 +362,7 @@ async def spent_on(parts: Iterable[str], *, rounds: int, journal: Journal) -> Dr
     """Return the costs of a turn's `parts` from the journal, without texts. `Terms.part` gives the parts' names."""
     steps = (f"{part}/round-{made}" for part in parts for made in range(1, rounds + 1))
     noted = [value for step in steps if (value := await journal.recall(step)) is not None]
-    replies = [Reply.from_json(value) for value in noted]
+    replies = [ModelReply.from_json(value) for value in noted]
     usage = reduce(add, (reply.usage for reply in replies), Usage())
     return Drafts((), usage, _unique(reply.model for reply in replies))
 

@@ -54,7 +54,7 @@ _GO_ON = SystemNote(
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """The model's reply in one round."""
 
     text: str
@@ -73,7 +73,7 @@ class Reply:
         return {**shape, "model": self.model, "extra": dict(self.extra)}
 
     @classmethod
-    def from_json(cls, value: JsonObject) -> "Reply":
+    def from_json(cls, value: JsonObject) -> "ModelReply":
         """Return the reply from the result of `to_json`."""
         calls = tuple(map(ToolCall.from_json, value["calls"]))
         usage = Usage(**value["usage"])
@@ -89,10 +89,10 @@ class StreamState:
     """The text of the current round that was shown."""
     spoke: bool = False
     """True if an earlier round showed text."""
-    standing: Reply | None = None
+    standing: ModelReply | None = None
     """The reply of the current round that reached its length limit and is being continued. Else None."""
 
-    def shortened(self) -> Reply | None:
+    def shortened(self) -> ModelReply | None:
         """Return the reply in `standing` with the continuation so far. It is the final reply if no more comes."""
         return self.standing and replace(self.standing, text=self.shown)
 
@@ -184,7 +184,7 @@ class Asking:
         return replace(request, messages=(*request.messages, AgentMessage(self.partial), _GO_ON))
 
 
-async def get_reply(asking: Asking) -> Reply:
+async def get_reply(asking: Asking) -> ModelReply:
     """Get the round's reply and show its text. Raises ModelFailure if all attempts have failed.
 
     If a reply reached its length limit and its continuation fails, the reply so far is the result.
@@ -197,7 +197,7 @@ async def get_reply(asking: Asking) -> Reply:
         raise
 
 
-async def _get_whole(asking: Asking) -> Reply:
+async def _get_whole(asking: Asking) -> ModelReply:
     while True:
         endpoint, begun = await _pick(asking)
         request = asking.request(endpoint)
@@ -254,7 +254,7 @@ def _wait_for(asking: Asking, breaker: Breaker) -> float | None:
     return wait if in_time and not breaker.is_hopeless else None
 
 
-def _may_go_on(asking: Asking, reply: Reply) -> bool:
+def _may_go_on(asking: Asking, reply: ModelReply) -> bool:
     """Whether to continue a reply that reached its length limit. The turn's remaining output is the bound."""
     if reply.finish != "length" or reply.calls or len(reply.text) >= asking.limits.output_characters // 2:
         return False
@@ -264,7 +264,7 @@ def _may_go_on(asking: Asking, reply: Reply) -> bool:
     return True
 
 
-async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> Reply:
+async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> ModelReply:
     """Read one stream under its deadlines. Raises ModelFailure if it ends with neither text nor calls."""
     received, patience = _Received(), Patience(_patience(asking, endpoint))
     try:
@@ -294,7 +294,7 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, beg
         # The next request asks to think less, because the same request would end the same way.
         asking.thought_out += finish == "length"
         raise ModelFailure("blank", f"finish {finish}", retryable=asking.thought_out < 2)
-    return Reply(asking.state.shown, calls, finish, usage, endpoint.name, received.extra)
+    return ModelReply(asking.state.shown, calls, finish, usage, endpoint.name, received.extra)
 
 
 def _patience(asking: Asking, endpoint: Endpoint) -> float:

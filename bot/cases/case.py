@@ -162,7 +162,7 @@ def merge(case: Case, into: Case, *, now: float) -> Case:
     return replace(case, state=MERGED, merged_into=into.id, ended_at=now, due=None, keeps_helping=False)
 
 
-def part(case: Case, *, now: float) -> Case:
+def unmerge(case: Case, *, now: float) -> Case:
     """The case that this one was merged into has ended."""
     _must_be(case, "merged")
     return replace(case, state="bot", ended_at=now)

@@ -29,25 +29,28 @@ from bot.cases.buttons import BUTTONS, taken_away
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.files import earlier
 from bot.cases.hours import Targets
-from bot.cases.messages import CaseMessages, language, session_status, status_text
+from bot.cases.messages import CaseMessages, session_status
 from bot.clock import DAY, Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
 from bot.failpoints import failpoint
 from bot.guard.guardrails import mask
-from bot.language.sentences import Language
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.language.languages import Language
+from bot.language.sentences import language_for
+from bot.slack.api.chat import Chat
+from bot.slack.api.directory import Directory
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import from_slack
 from bot.slack.outbox import Outbox
-from bot.store import audit, cases, outbox, threads, transcripts
-from bot.store import interrupts as interrupts
+from bot.store import audit, cases, interrupts, outbox, threads, transcripts
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
-from bot.store.transcripts import Line
+from bot.store.transcripts import TranscriptLine
 from bot.telemetry import Metrics
 from bot.views import staff_cards
+from bot.views.announcements import status_text
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +86,8 @@ class Cases:
 
     database: Database
     outbox: Outbox
-    slack: SlackClient
+    chat: Chat
+    directory: Directory
     clock: Clock
     messages: CaseMessages
     metrics: Metrics
@@ -165,9 +169,9 @@ class Cases:
         code = state.language if state else ""
         if len(theirs) >= self.most and not one_a_customer:
             written = [line for line in lines if line.speaker == customer.user]
-            latest = written[-1] if written else Line(thread.ts, customer.user, "")
+            latest = written[-1] if written else TranscriptLine(thread.ts, customer.user, "")
             files = await earlier(tx, theirs[-1], thread, self.messages.desk(theirs[-1]))
-            rows = self.messages.joined(theirs[-1], thread, code, latest, reason=reason)
+            rows = self.messages.thread_joined(theirs[-1], thread, code, latest, reason=reason)
             await outbox.add(tx, *rows, *files, now=now)
             return theirs[-1], False
         before = await cases.latest_of(tx, thread)
@@ -210,7 +214,6 @@ class Cases:
             user,
             "claimed",
             lambda case: steps.claim(case, user, name, now=self.clock.now()),
-            lambda _, case: self.messages.claimed(case),
         )
 
     async def take_over(self, ref: str, user: str) -> Case:
@@ -221,7 +224,6 @@ class Cases:
             user,
             "taken_over",
             lambda case: steps.take_over(case, user, name, now=self.clock.now()),
-            lambda before, case: self.messages.taken_over(case, before=before),
         )
 
     async def join(self, ref: str, user: str) -> Case:
@@ -232,7 +234,6 @@ class Cases:
             user,
             "joined",
             lambda case: steps.join(case, user, name, now=self.clock.now()),
-            lambda _, case: self.messages.helped(case, by=user),
         )
 
     @property
@@ -318,7 +319,7 @@ class Cases:
             user,
             "resolved",
             lambda case: steps.resolve(case, now=self.clock.now(), outcome=outcome, cause=cause),
-            lambda _, case: self.messages.resolved(case, by=user, name=name),
+            say=lambda case: self.messages.resolved(case, by=user, name=name),
             note=f"They closed the case: {staff_cards.OUTCOMES[outcome].lower()}.",
             outcome=outcome,
             cause=cause or "",
@@ -333,7 +334,6 @@ class Cases:
             user,
             "handed_back",
             lambda case: steps.hand_back(case, now=self.clock.now()),
-            lambda _, case: self.messages.back_to_assistant(case, by=user),
             note=f"They handed the conversation back to you.{left}",
         )
 
@@ -347,7 +347,6 @@ class Cases:
             user,
             "cancelled",
             lambda case: steps.cancel(own(case, user), now=self.clock.now()),
-            lambda _, case: self.messages.back_to_assistant(case, by=user),
             note="The customer asked for a person, then chose to go on with you.",
         )
 
@@ -361,7 +360,7 @@ class Cases:
             user,
             "reopened",
             lambda case: steps.reopen(own(case, user), now=self.clock.now(), targets=self.targets),
-            lambda _, case: self.messages.reopened(case, wrote=wrote),
+            say=lambda case: self.messages.reopened(case, wrote=wrote),
         )
 
     async def mark_spam(self, ref: str, user: str) -> Case:
@@ -371,7 +370,6 @@ class Cases:
             user,
             "spam",
             lambda case: steps.mark_spam(case, now=self.clock.now()),
-            lambda _, case: self.messages.spam(case, by=user),
             note="The team closed it without an answer, as spam.",
         )
 
@@ -385,7 +383,6 @@ class Cases:
             user,
             "prioritized",
             lambda case: steps.prioritize(case, priority, now=self.clock.now(), targets=self.targets),
-            lambda _, case: self.messages.updated(case),
             priority=priority,
         )
 
@@ -400,7 +397,6 @@ class Cases:
                 user,
                 "prioritized",
                 lambda case: steps.endanger(case, reason, now=self.clock.now(), targets=self.targets),
-                lambda _, case: self.messages.updated(case),
                 priority="high",
                 reason=reason,
             )
@@ -465,18 +461,18 @@ class Cases:
     async def tell_moved_on(self, case: Case, user: str, action: str, *, channel: str, thread_ts: str | None) -> None:
         """Show staff the case's present status in an ephemeral message, in the place where they pressed the button."""
         if case.is_open and self.messages.desk(case) != channel:
-            card = self.messages.elsewhere(case, await self._address_of_card(case))
+            link = await self._address_of_card(case)
+            card = staff_cards.elsewhere(case, channel=self.messages.desk(case), link=link)
         elif BUTTONS[action].speaks and case.state == "human" and case.owner != user:
-            card = staff_cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
+            card = staff_cards.lost_race(case)
         else:
-            helps = any(helper.person == user for helper in case.helpers)
-            card = staff_cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user, is_helper=helps)
-        await self.slack.post_ephemeral(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
+            card = staff_cards.moved_on(case, reader=user)
+        await self.chat.post_ephemeral(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
 
     async def tell_customer(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
         """Show the present status, in an ephemeral message, to a customer whose button does not fit the case."""
-        words = status_text(self.messages.sentences, language(case), case)
-        await self.slack.post_ephemeral(thread.channel, customer.user, text=words, thread_ts=thread.ts)
+        words = status_text(self.messages.sentences, language_for(case.language), case)
+        await self.chat.post_ephemeral(thread.channel, customer.user, text=words, thread_ts=thread.ts)
 
     async def _step(
         self,
@@ -484,12 +480,14 @@ class Cases:
         actor: str,
         action: str,
         change: Callable[[Case], Case],
-        say: Callable[[Case, Case], Sequence[Outgoing]],
         *,
+        say: Callable[[Case], Sequence[Outgoing]] | None = None,
         note: str | None = None,
         **detail: str,
     ) -> Case:
-        """Change the case and queue the messages of `say`. `detail` is for the audit trail.
+        """Change the case and queue its messages: those that the table of announcements has for `action`, or `say`.
+
+        `detail` is for the audit trail.
 
         With a `note` the thread goes back to the assistant, and a new episode begins with the note.
 
@@ -501,7 +499,8 @@ class Cases:
             before, after = await self._change(tx, ref, actor, action, change, **detail)
             if after.state == "human" and before.waits:
                 await interrupts.claim(tx, after.thread)
-            await self.say(tx, before, after, say(before, after))
+            rows = self.messages.announce(action, after, before=before, by=actor) if say is None else say(after)
+            await self.say(tx, before, after, rows)
             if note is not None:
                 await self._back_to_assistant(tx, before, note)
         return self._stepped(after)
@@ -530,10 +529,11 @@ class Cases:
         now = self.clock.now()
         await self._begin_anew(tx, before, note)
         for each in await cases.merged_into(tx, before.id):
-            parted = await self._put(tx, each, steps.part(each, now=now))
+            unmerged = await self._put(tx, each, steps.unmerge(each, now=now))
             known = replace(each, owner_name=before.owner_name)
             await self._begin_anew(tx, known, note)
-            await outbox.add(tx, *self.messages.parted(parted), self.messages.session(parted), now=now)
+            rows = self.messages.announce("unmerged", unmerged)
+            await outbox.add(tx, *rows, self.messages.session(unmerged), now=now)
 
     async def _begin_anew(self, tx: Transaction, case: Case, note: str) -> None:
         said = await outbox.said_in_case(tx, case.id, case.thread.channel, latest=SAID_SHOWN)
@@ -549,7 +549,7 @@ class Cases:
     async def _address_of_card(self, case: Case) -> str:
         async with self.database.transaction() as tx:
             card = await outbox.by_key(tx, card_key(case))
-        return await self.slack.address(self.messages.desk(case), card.ts if card else None)
+        return await self.chat.address(self.messages.desk(case), card.ts if card else None)
 
     async def _note(self, tx: Transaction, actor: str, action: str, case: Case, **detail: str) -> None:
         await audit.note(
@@ -558,7 +558,7 @@ class Cases:
 
     async def _name(self, user: str) -> str:
         try:
-            return (await self.slack.user(user)).display_name
+            return (await self.directory.user(user)).display_name
         except (SlackRefused, SlackUnanswered):
             return "A colleague"
 
@@ -574,7 +574,7 @@ class Cases:
     async def _permalink(self, thread: ThreadRef) -> str:
         try:
             async with asyncio.timeout(LINK_SECONDS):
-                return await self.slack.permalink(thread.channel, thread.ts)
+                return await self.chat.permalink(thread.channel, thread.ts)
         except (SlackRefused, SlackUnanswered, TimeoutError):
             return ""
 
@@ -649,7 +649,7 @@ def _quoted(case: Case) -> str:
     return json.dumps(case.summary or case.title, ensure_ascii=False)
 
 
-def _last_words(lines: Sequence[Line], customer: str) -> str:
+def _last_words(lines: Sequence[TranscriptLine], customer: str) -> str:
     return next((line.text for line in reversed(lines) if line.speaker == customer), "")
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from bot.cases.buttons import BUTTONS
 from bot.cases.cases import Cases, UnknownCase
 from bot.conversation import ThreadRef
+from bot.slack.api.chat import Chat
+from bot.slack.api.errors import SlackRefused
+from bot.slack.api.views import Views
 from bot.slack.blocks import Block
-from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.mrkdwn import from_slack
 from bot.store import drafts
 from bot.store.cases import Case
@@ -46,7 +48,8 @@ class About:
 class Dialogs:
     """Opens the dialogs about cases."""
 
-    slack: SlackClient
+    chat: Chat
+    views: Views
     cases: Cases
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
@@ -61,14 +64,14 @@ class Dialogs:
                 return
             dialog = await DIALOGS[button.dialog](self.cases, case, str(about))
             if isinstance(dialog, str):
-                await self.slack.post_ephemeral(channel, user, text=dialog, thread_ts=in_thread)
+                await self.chat.post_ephemeral(channel, user, text=dialog, thread_ts=in_thread)
             else:
-                await self.slack.open_view(trigger_id, dialog)
+                await self.views.open(trigger_id, dialog)
         except UnknownCase:
-            await self.slack.post_ephemeral(about.thread.channel, user, text=NO_SUCH_CASE, thread_ts=in_thread)
+            await self.chat.post_ephemeral(about.thread.channel, user, text=NO_SUCH_CASE, thread_ts=in_thread)
         except SlackRefused as refusal:
             if told := why_not_opened(refusal):
-                await self.slack.post_ephemeral(about.thread.channel, user, text=told, thread_ts=in_thread)
+                await self.chat.post_ephemeral(about.thread.channel, user, text=told, thread_ts=in_thread)
 
 
 def why_not_opened(refusal: SlackRefused) -> str:
@@ -86,29 +89,29 @@ def why_not_opened(refusal: SlackRefused) -> str:
 
 
 async def _hand_back(_: Cases, case: Case, about: str) -> Block:
-    return dialogs.hand_back(case=case.ref, about=about)
+    return dialogs.hand_back(case, about=about)
 
 
 async def _resolve(_: Cases, case: Case, about: str) -> Block:
-    return dialogs.resolve(case=case.ref, about=about)
+    return dialogs.resolve(case, about=about)
 
 
 async def _priority(_: Cases, case: Case, about: str) -> Block:
-    return dialogs.priority(case=case.ref, present=case.priority, about=about)
+    return dialogs.priority(case, about=about)
 
 
 async def _spam(_: Cases, case: Case, about: str) -> Block:
-    return dialogs.spam(case=case.ref, about=about)
+    return dialogs.spam(case, about=about)
 
 
 async def _transfer(cases: Cases, case: Case, about: str) -> Block | str:
     desks = cases.other_desks(case)
-    return dialogs.transfer(case=case.ref, desks=desks, about=about) if desks else NO_DESK
+    return dialogs.transfer(case, desks=desks, about=about) if desks else NO_DESK
 
 
 async def _merge(cases: Cases, case: Case, about: str) -> Block | str:
-    others = {each.ref: f"{each.ref} · {each.title}" for each in await cases.mergeable(case)}
-    return dialogs.merge(case=case.ref, others=others, about=about) if others else NOTHING_TO_MERGE
+    others = await cases.mergeable(case)
+    return dialogs.merge(case, others=others, about=about) if others else NOTHING_TO_MERGE
 
 
 async def _edit_draft(cases: Cases, case: Case, about: str) -> Block | str:
@@ -117,7 +120,7 @@ async def _edit_draft(cases: Cases, case: Case, about: str) -> Block | str:
         texts = await drafts.find(tx, case.id, asked)
     if not 1 <= number <= len(texts):
         return NO_SUCH_DRAFT
-    return dialogs.edit_draft(case=case.ref, text=from_slack(texts[number - 1], bot_user=""), about=about)
+    return dialogs.edit_draft(case, text=from_slack(texts[number - 1], bot_user=""), about=about)
 
 
 def numbers_of(value: str) -> tuple[int, int]:

@@ -143,13 +143,5 @@ def _card(
 ) -> Card:
     """The card with each draft under its voice. If one is missing, the voices of the others are not known."""
     voices = VOICES if len(texts) == len(VOICES) else ["Draft"] * len(texts)
-    titled, others_read = list(zip(voices, texts, strict=True)), not case.thread.is_direct
-    return staff_cards.drafts(
-        case=case.ref,
-        asked=asked,
-        texts=titled,
-        doubtful=doubtful,
-        choice=choice,
-        others_read=others_read,
-        pages=pages,
-    )
+    titled = list(zip(voices, texts, strict=True))
+    return staff_cards.drafts(case, asked=asked, texts=titled, doubtful=doubtful, choice=choice, pages=pages)

@@ -12,19 +12,18 @@ FilesNotes    Writes the transcript file, and the messages to staff and customer
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bot.cases import transcripts
-from bot.cases.messages import copy_for_staff, language
+from bot.cases.messages import copy_for_staff
 from bot.conversation import ThreadRef
-from bot.language.sentences import Sentences
-from bot.slack.files import MEGABYTES, OWN, Refusal
+from bot.language.sentences import Sentences, language_for
+from bot.slack.api.files import Refusal
+from bot.slack.files import MEGABYTES, OWN
 from bot.slack.mrkdwn import escape
-from bot.store import cases, inbox, outbox
-from bot.store import interrupts as interrupts
+from bot.store import cases, inbox, interrupts, outbox
+from bot.store.bodies import MessageBody
 from bot.store.cases import Case, card_key
 from bot.store.database import Transaction
-from bot.store.inbox import words_of
 from bot.store.outbox import OutboxRow, Outgoing
 
 EARLIER = 10
@@ -45,24 +44,23 @@ WHY: Mapping[Refusal, str] = {
 """Refusal -> the reason that the card's thread gives for a file that was not passed on."""
 
 
-def carrying(row: Outgoing, body: Mapping[str, Any], *, if_missing: str = "") -> Outgoing:
+def carrying(row: Outgoing, body: MessageBody, *, if_missing: str = "") -> Outgoing:
     """The copy of a message with the message's files. `if_missing` is shown below it if a file cannot be passed on."""
     files = _carried(body)
     return replace(row, payload={**row.payload, "files": files, "if_missing": if_missing}) if files else row
 
 
-def words_beside(body: Mapping[str, Any]) -> str:
+def words_beside(body: MessageBody) -> str:
     """The text of a copy of the message. It names files only if they do not come with the copy."""
-    return str(body["text"]) if _carried(body) else words_of(body)
+    return body.text if _carried(body) else body.words
 
 
-def file_names(body: Mapping[str, Any]) -> str:
+def file_names(body: MessageBody) -> str:
     """The names of the message's files in mrkdwn, separated by commas. Empty if there are none."""
-    names = (file if isinstance(file, str) else file["name"] for file in body.get("files", ()))
-    return ", ".join(f"*{escape(str(name))}*" for name in names)
+    return ", ".join(f"*{escape(name)}*" for name in body.file_names)
 
 
-def left_out(mirror: OutboxRow, body: Mapping[str, Any]) -> list[str]:
+def left_out(mirror: OutboxRow, body: MessageBody) -> list[str]:
     """The ids of the copy's files that are no longer in the message."""
     kept = {file["id"] for file in _carried(body)}
     return [file["id"] for file in mirror.payload.get("files", ()) if file["id"] not in kept]
@@ -72,7 +70,7 @@ def withdrawn(
     mirrors: Sequence[OutboxRow],
     name: str,
     *,
-    body: Mapping[str, Any] | None = None,
+    body: MessageBody | None = None,
     when_failed: tuple[Outgoing, ...] = (),
 ) -> Iterator[Outgoing]:
     """The rows that remove the copies' files: those that are not in `body`, or all.
@@ -80,7 +78,7 @@ def withdrawn(
     `name` makes the keys differ from those of other changes. `when_failed` follows if Slack refuses.
     """
     for mirror in mirrors:
-        gone = left_out(mirror, body or {})
+        gone = left_out(mirror, body or MessageBody())
         if gone:
             yield Outgoing(
                 f"{mirror.key}/unshared/{name}",
@@ -101,9 +99,9 @@ async def earlier(tx: Transaction, case: Case, thread: ThreadRef, desk: str) -> 
     rows = []
     for item in await inbox.with_files(tx, thread, author=case.customer, latest=EARLIER):
         place = (item.thread.channel, item.ts)
-        if _carried(item.body) and not await outbox.mirrors(tx, *place):
+        if _carried(item.message) and not await outbox.mirrors(tx, *place):
             said = {
-                "text": copy_for_staff(case.customer_name, words_beside(item.body), elsewhere=thread != case.thread)
+                "text": copy_for_staff(case.customer_name, words_beside(item.message), elsewhere=thread != case.thread)
             }
             copy = Outgoing(
                 earlier_key(case, item.id),
@@ -114,7 +112,7 @@ async def earlier(tx: Transaction, case: Case, thread: ThreadRef, desk: str) -> 
                 case_id=case.id,
                 source=place,
             )
-            rows.append(carrying(copy, item.body))
+            rows.append(carrying(copy, item.message))
     return rows
 
 
@@ -183,9 +181,9 @@ class FilesNotes:
         told = []
         if large:
             values = {"files": ", ".join(large), "limit": str(MEGABYTES)}
-            told.append(self.sentences.say(language(case), "file_too_large", **values))
+            told.append(self.sentences.say(language_for(case.language), "file_too_large", **values))
         if rest:
-            told.append(self.sentences.say(language(case), "file_not_passed_on", files=", ".join(rest)))
+            told.append(self.sentences.say(language_for(case.language), "file_not_passed_on", files=", ".join(rest)))
         return " ".join(told)
 
 
@@ -197,7 +195,6 @@ def _sorry_key(post: str) -> str:
     return f"{post}/unsent"
 
 
-def _carried(body: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The files of a stored message that can be requested from Slack. Earlier releases stored only the names."""
-    files = [file for file in body.get("files", ()) if isinstance(file, Mapping) and file["id"]]
-    return [{"id": file["id"], "name": file["name"]} for file in files]
+def _carried(body: MessageBody) -> list[dict[str, str]]:
+    """The files of a stored message that can be requested from Slack."""
+    return [{"id": file.id, "name": file.name} for file in body.files if file.id]

@@ -17,24 +17,25 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from bot.cases.case import speaking
 from bot.cases.cases import lock_of, the_case
 from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, file_names, withdrawn, words_beside
-from bot.cases.messages import CaseMessages, copy_for_staff, language, payload, quoted
+from bot.cases.messages import CaseMessages, copy_for_staff, payload, quoted
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
-from bot.slack.blocks import LINK
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.language.sentences import language_for
+from bot.slack.api.chat import Chat
+from bot.slack.api.directory import Directory
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.store import audit, cases, inbox, outbox
+from bot.store.bodies import MessageBody
 from bot.store.cases import ERASED, MERGED, Case, card_key
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
-from bot.store.interrupts import is_erased
 from bot.store.outbox import OutboxRow, Outgoing
 from bot.store.statements import lock
 from bot.views import staff_cards
@@ -56,8 +57,6 @@ NOT_TAKEN_BACK = (
     "A message in this thread was deleted or made a note, but Slack refused to delete the customer's copy. "
     "The customer can still see it."
 )
-OWN_WORDS = (EDITED, DELETED, EDITED_TO, EDITED_FROM, NOT_TAKEN_BACK)
-"""The relay's own texts in the card's thread. They quote no one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,8 @@ class Relay:
 
     database: Database
     outbox: Outbox
-    slack: SlackClient
+    chat: Chat
+    directory: Directory
     clock: Clock
     messages: CaseMessages
     staff: Staff
@@ -82,7 +82,7 @@ class Relay:
         `is_helped` is set if the assistant answers the message. Then it needs no reaction.
         """
         words = copy_for_staff(
-            customer.name, words_beside(item.body), elsewhere=item.thread != case.thread, is_helped=is_helped
+            customer.name, words_beside(item.message), elsewhere=item.thread != case.thread, is_helped=is_helped
         )
         copy = Outgoing(
             f"relay/{item.id}",
@@ -96,7 +96,7 @@ class Relay:
         async with self.database.transaction() as tx:
             # An attempt that ended in a crash may have opened the case and copied the message with its files.
             is_there = await outbox.by_key(tx, earlier_key(case, item.id)) is not None
-        rows = [] if is_there else [carrying(copy, item.body)]
+        rows = [] if is_there else [carrying(copy, item.message)]
         if case.waits and not is_helped:
             seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
@@ -121,7 +121,7 @@ class Relay:
         Returns the outcome in one stable word: "relayed", "held", "note" or "not_staff".
         """
         card, case = await self._case_of(item.thread.channel, item.thread.ts)
-        if card is None or case is None or _is_note(item.body):
+        if card is None or case is None or _is_note(item.message):
             return "note"
         if not await self.staff.surely_includes(item.author, channel=item.thread.channel):
             return "not_staff"
@@ -132,7 +132,7 @@ class Relay:
             await self._ask(case, item)
             return "held"
         if case.is_with(item.author):
-            await self._answer(case, item.author, item.ts, item.body)
+            await self._answer(case, item.author, item.ts, item.message)
             return "relayed"
         if case.speaker(item.author) is not None:
             await self._queue(self._offer(case, item))
@@ -151,9 +151,10 @@ class Relay:
         A case that was opened for the message has no copy of it. Then the note shows both the new and the old words.
         """
         rows = [
-            _reworded(mirror, f"edited/{edit.ts}", f"{quoted(words_beside(edit.body))} {EDITED}") for mirror in mirrors
+            _reworded(mirror, f"edited/{edit.ts}", f"{quoted(words_beside(edit.message))} {EDITED}")
+            for mirror in mirrors
         ]
-        rows += withdrawn(mirrors, edit.ts, body=edit.body)
+        rows += withdrawn(mirrors, edit.ts, body=edit.message)
         if case is not None:
             channel, card, case_id = self.messages.desk(case), card_key(case), case.id
         elif mirrors:
@@ -176,19 +177,19 @@ class Relay:
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
         """The update of the customer's copy of a message. If the edit made the message a note, the copy is deleted."""
-        if _is_note(edit.body):
+        if _is_note(edit.message):
             return self.deleted_by_staff(edit.ts, mirrors, edit.thread, left=edit.said_at)
         undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
         rows = [
             _reworded(
                 mirror,
                 f"edited/{edit.ts}",
-                f"{escape(words_beside(edit.body))} _{mark}_",
+                f"{escape(words_beside(edit.message))} _{mark}_",
                 when_failed=(Outgoing(f"{mirror.key}/unedited/{edit.ts}", "react", edit.thread.channel, undone),),
             )
             for mirror in mirrors
         ]
-        return [*rows, *withdrawn(mirrors, edit.ts, body=edit.body)]
+        return [*rows, *withdrawn(mirrors, edit.ts, body=edit.message)]
 
     def deleted_by_staff(
         self, change: str, mirrors: Sequence[OutboxRow], thread: ThreadRef, *, left: str | None = None
@@ -249,7 +250,7 @@ class Relay:
         False if Slack does not say.
         """
         try:
-            return (await self.slack.user(case.customer, seconds=PERSON_SECONDS)).deleted
+            return (await self.directory.user(case.customer, seconds=PERSON_SECONDS)).deleted
         except (SlackRefused, SlackUnanswered) as error:
             logger.info("Slack does not say whether a customer is still there", extra={"reason": str(error)})
             return False
@@ -272,7 +273,7 @@ class Relay:
         """
         case, body = await self._held(ref, user, ts)
         speaking(case, user)
-        if body is None or is_erased(body) or _is_note(body):
+        if body is None or body.is_erased or _is_note(body):
             return False
         await self._answer(case, user, ts, body)
         return True
@@ -285,7 +286,7 @@ class Relay:
 
         `by` is the name that the customer reads. If it is empty, the owner's name is used.
         """
-        suffix, desk = self.messages.sentences.say(language(case), "support_suffix"), self.messages.desk(case)
+        suffix, desk = self._sentence(case, "support_suffix"), self.messages.desk(case)
         sorry = (
             f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer doesn't see this message."
         )
@@ -301,11 +302,11 @@ class Relay:
             when_failed=(*self.not_delivered(case, key, ts, sorry), *when_failed),
         )
 
-    async def _answer(self, case: Case, user: str, ts: str, body: Mapping[str, Any]) -> None:
+    async def _answer(self, case: Case, user: str, ts: str, body: MessageBody) -> None:
         """Send the customer what the owner or a helper wrote at `ts`, with its files."""
         key, words = f"relay/{self.messages.desk(case)}/{ts}", escape(words_beside(body))
         copy = self.to_customer(case, words, by=speaking(case, user), key=key, ts=ts)
-        row = carrying(copy, body, if_missing=f"_{self.messages.sentences.say(language(case), 'file_missing')}_")
+        row = carrying(copy, body, if_missing=f"_{self._sentence(case, 'file_missing')}_")
         if await self.is_gone(case):
             await self._queue(*self.not_delivered(case, key, ts, gone(case)))
             return
@@ -327,9 +328,9 @@ class Relay:
 
         They are told once for each owner, and for each message with files.
         """
-        owner, files = case.owner or "", file_names(item.body)
-        card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "", files=files)
-        name = f"unread/{owner}/{item.author}{f'/{item.ts}' if files else ''}"
+        files = file_names(item.message)
+        card = staff_cards.unread(case, files=files)
+        name = f"unread/{case.owner}/{item.author}{f'/{item.ts}' if files else ''}"
         return self._ephemeral(case, name, item.author, payload(card))
 
     def _over(self, case: Case, item: InboxItem) -> Outgoing:
@@ -337,14 +338,14 @@ class Relay:
 
         They are told once for each end of the case, and for each message with files.
         """
-        files = file_names(item.body)
-        card = staff_cards.over(case=case.ref, with_assistant=case.state == "bot", files=files)
+        files = file_names(item.message)
+        card = staff_cards.over(case, files=files)
         name = f"over/{case.version}/{item.author}{f'/{item.ts}' if files else ''}"
         return self._ephemeral(case, name, item.author, payload(card))
 
     def _offer(self, case: Case, item: InboxItem) -> Outgoing:
         """Ask the helper, in an ephemeral message and once for each message, whether to send it to the customer."""
-        card = staff_cards.helper_prompt(case=case.ref, ts=item.ts)
+        card = staff_cards.helper_prompt(case, ts=item.ts)
         return self._ephemeral(case, f"offer/{item.ts}", item.author, payload(card))
 
     def _ephemeral(self, case: Case, name: str, user: str, said: Mapping[str, object]) -> Outgoing:
@@ -370,8 +371,8 @@ class Relay:
 
         They are told once for each place, and for each message with files.
         """
-        files = file_names(item.body)
-        told = staff_cards.elsewhere(case=now.ref, channel=self.messages.desk(now), link=LINK, files=files)
+        files = file_names(item.message)
+        told = staff_cards.elsewhere(now, channel=self.messages.desk(now), files=files)
         return Outgoing(
             f"{card.key}/moved/{now.id}/{now.desk}/{item.author}{f'/{item.ts}' if files else ''}",
             "ephemeral",
@@ -393,7 +394,7 @@ class Relay:
 
     def _left(self, case: Case) -> Outgoing:
         """The line that asks for another person in the owner's place. It is posted once for each owner."""
-        card = staff_cards.owner_left(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
+        card = staff_cards.owner_left(case)
         key = f"case/{case.id}/owner-left/{case.owner}"
         return Outgoing(key, "post", self.messages.desk(case), payload(card), parent=card_key(case), case_id=case.id)
 
@@ -403,8 +404,8 @@ class Relay:
         Raises SlackRefused or SlackUnanswered, so that the row is retried. Without the question, staff would think
         that the message was sent.
         """
-        card = staff_cards.take_over_prompt(case=case.ref, ts=item.ts)
-        await self.slack.ephemeral(
+        card = staff_cards.take_over_prompt(case, ts=item.ts)
+        await self.chat.ephemeral(
             item.thread.channel, item.author, text=card.text, blocks=card.blocks, thread_ts=item.thread.ts
         )
 
@@ -414,11 +415,15 @@ class Relay:
             card = await outbox.by_place(tx, channel, thread_ts)
             return card, None if card is None or card.case_id is None else await cases.find(tx, card.case_id)
 
-    async def _held(self, ref: str, user: str, ts: str) -> tuple[Case, Mapping[str, Any] | None]:
+    async def _held(self, ref: str, user: str, ts: str) -> tuple[Case, MessageBody | None]:
         """The case, and the stored message that the user wrote at `ts`."""
         async with self.database.transaction() as tx:
             case = await the_case(tx, ref)
             return case, await inbox.body_at(tx, self.messages.desk(case), ts, author=user)
+
+    def _sentence(self, case: Case, key: str) -> str:
+        """A sentence in the customer's language."""
+        return self.messages.sentences.say(language_for(case.language), key)
 
     async def _queue(self, *rows: Outgoing) -> None:
         async with self.database.transaction() as tx:
@@ -446,8 +451,8 @@ def _still_read(mirror: OutboxRow, change: str, thread: ThreadRef) -> Outgoing:
     )
 
 
-def _is_note(body: Mapping[str, Any]) -> bool:
-    return str(body["text"]).lstrip().startswith(NOTE)
+def _is_note(body: MessageBody) -> bool:
+    return body.text.lstrip().startswith(NOTE)
 
 
 def _reworded(mirror: OutboxRow, name: str, words: str, *, when_failed: tuple[Outgoing, ...] = ()) -> Outgoing:

@@ -20,7 +20,7 @@ from bot.alerts import Alerts
 from bot.cases import case as steps
 from bot.cases.cases import Cases, lock_of
 from bot.clock import JUMP_SECONDS, JumpWatch
-from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.store import audit, cases, inbox
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
@@ -129,7 +129,7 @@ class SlaTimers:
             return None
         try:
             async with asyncio.timeout(LEAD_TIMEOUT_SECONDS):
-                return await self.cases.slack.open_dm(self.lead)
+                return await self.cases.directory.open_dm(self.lead)
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.error("DESK_LEAD cannot be messaged", extra={"reason": str(error)})
             return None

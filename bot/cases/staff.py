@@ -10,7 +10,8 @@ import logging
 from collections.abc import Collection
 
 from bot.clock import Clock
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.api.directory import Directory
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.store.case_lists import Desks
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ class Staff:
 
     def __init__(
         self,
-        slack: SlackClient,
+        directory: Directory,
         clock: Clock,
         *,
         agent_channel: str,
@@ -34,7 +35,7 @@ class Staff:
         """`others` are the channels of further desks. With a `group`, only its members are staff."""
         self.channels = frozenset((agent_channel, *others))
         """The team channels, where staff work."""
-        self._slack = slack
+        self._directory = directory
         self._clock = clock
         self._agent_channel = agent_channel
         self._group = group
@@ -63,13 +64,13 @@ class Staff:
         channel = channel or self._agent_channel
         if channel not in self.channels or user not in await self._members(channel):
             return False
-        person = await self._slack.user(user, seconds=STAFF_CACHE_PERIOD)
+        person = await self._directory.user(user, seconds=STAFF_CACHE_PERIOD)
         return not (person.deleted or person.is_bot or person.is_stranger)
 
     async def _members(self, channel: str) -> frozenset[str]:
         where = self._group or channel
         until, members = self._known.get(where, (float("-inf"), frozenset()))
         if self._clock.monotonic() >= until:
-            members = await (self._slack.group_members(where) if self._group else self._slack.members(where))
+            members = await (self._directory.group_members(where) if self._group else self._directory.members(where))
             self._known[where] = (self._clock.monotonic() + STAFF_CACHE_PERIOD, members)
         return members

@@ -5,6 +5,7 @@ pages      Returns the latest messages as quotations, page by page.
 attached   Returns the post that attaches the whole conversation as a file.
 write      Returns the content of the file at the time when it is sent.
 instead    Returns the posts that follow if the file cannot be attached.
+rewritten  Writes the posts that quote the conversation again, after a message was deleted.
 renewed    Returns the rows that replace a file which may contain a deleted message.
 
 The content is not stored. It is built from the stored conversation each time, so it contains nothing that was erased
@@ -20,8 +21,9 @@ from bot.slack.mrkdwn import escape, from_slack, to_mrkdwn
 from bot.store import files, outbox
 from bot.store.cases import ERASED, Case, card_key
 from bot.store.database import Transaction
+from bot.store.erasure import GONE_COPY
 from bot.store.outbox import OutboxRow, Outgoing
-from bot.store.transcripts import LATEST, Line, of_thread
+from bot.store.transcripts import LATEST, TranscriptLine, of_thread
 
 QUOTE_LIMIT = 600
 """The characters of one message on a page."""
@@ -32,11 +34,11 @@ PAGES = 6
 ATTACHED = "The whole conversation as a file. Card numbers and passwords are hidden."
 NOT_ATTACHED = "_The file couldn't be attached._"
 BEFORE = "Before the messages above:"
-OWN_WORDS = (ATTACHED, NOT_ATTACHED, BEFORE)
-"""The texts next to transcripts that are always the same. They quote no one."""
+_PAGE = "/page/"
+"""What stands, in the key of a page that replaces a file, before its number."""
 
 
-def is_whole(case: Case, lines: Sequence[Line]) -> bool:
+def is_whole(case: Case, lines: Sequence[TranscriptLine]) -> bool:
     """Whether one page shows the whole conversation.
 
     `lines` are the latest ones, and more than LATEST if there are more.
@@ -45,7 +47,7 @@ def is_whole(case: Case, lines: Sequence[Line]) -> bool:
     return len(lines) <= LATEST and not is_cut and len(pages(case, lines, most=2)) <= 1
 
 
-def pages(case: Case, lines: Sequence[Line], *, most: int) -> list[list[str]]:
+def pages(case: Case, lines: Sequence[TranscriptLine], *, most: int) -> list[list[str]]:
     """The latest lines, oldest first, as quotations on at most `most` pages. The oldest lines that don't fit are left
     out."""
     found: list[list[str]] = []
@@ -64,7 +66,7 @@ def pages(case: Case, lines: Sequence[Line], *, most: int) -> list[list[str]]:
     return [page[::-1] for page in reversed(found)]
 
 
-def attached(case: Case, lines: Sequence[Line], *, channel: str, desk: str = "") -> Outgoing:
+def attached(case: Case, lines: Sequence[TranscriptLine], *, channel: str, desk: str = "") -> Outgoing:
     """The post that attaches the conversation, up to the last of the lines, in the card's thread in `channel`.
 
     `desk` is a suffix of the key that makes it unique for each desk.
@@ -95,18 +97,34 @@ async def write(tx: Transaction, case: Case, row: OutboxRow) -> bytes:
 
 async def instead(tx: Transaction, case: Case, row: OutboxRow) -> list[Outgoing]:
     """The pages before the one that the thread already shows."""
-    before = pages(case, await _through(tx, case, row), most=PAGES)[:-1]
     return [
         Outgoing(
-            f"{row.key}/page/{number}",
+            f"{row.key}{_PAGE}{number}",
             "post",
             row.channel,
-            {"text": "\n".join([BEFORE, *page] if number == 1 else page)},
+            {"text": text},
             parent=row.parent,
             case_id=case.id,
         )
-        for number, page in enumerate(before, start=1)
+        for number, text in enumerate(await _before(tx, case, row), start=1)
     ]
+
+
+async def rewritten(tx: Transaction, case: Case, *, deletion: int, since: float) -> list[Outgoing]:
+    """Write the case's posts of `since` or later that quote its conversation again, from what is stored of it now.
+
+    The new texts replace the stored ones. Returns the rows that show them, with keys that contain `deletion`.
+    """
+    rows: list[Outgoing] = []
+    for post in await outbox.posts_under(tx, f"case/{case.id}/transcript", merged_key(case.id)):
+        if "files" in post.payload or post.created_at < since:
+            continue
+        text = await _as_now(tx, case, post) or GONE_COPY
+        if text != post.payload["text"]:
+            await outbox.reword(tx, post, text)
+            key = f"erased/{deletion}/{post.id}"
+            rows.append(Outgoing(key, "update", post.channel, {"text": text}, parent=post.key, case_id=case.id))
+    return rows
 
 
 async def renewed(tx: Transaction, cases: Collection[int], *, deletion: int, said_at: str) -> list[Outgoing]:
@@ -137,10 +155,36 @@ async def _stands(tx: Transaction, post: OutboxRow) -> bool:
     return post.state != "sent" or any(each.copy for each in await files.of_post(tx, post.key))
 
 
-async def _through(tx: Transaction, case: Case, row: OutboxRow) -> list[Line]:
+async def _as_now(tx: Transaction, case: Case, post: OutboxRow) -> str:
+    """What the post would quote of the conversation today, up to its own time."""
+    file, is_page, number = post.key.rpartition(_PAGE)
+    if is_page:
+        row = await outbox.by_key(tx, file)
+        texts = [] if row is None else await _before(tx, case, row)
+        return texts[int(number) - 1] if int(number) <= len(texts) else ""
+    lines = await of_thread(tx, case.thread, latest=None)
+    lines = [line for line in lines if post.ts is None or line.ts < post.ts]
+    spoken = [entry for page in pages(case, lines, most=1) for entry in page]
+    is_merged = post.key.startswith(merged_key(case.id))
+    heading = [str(post.payload["text"]).partition("\n")[0]] if is_merged else []
+    return "\n".join([*heading, *spoken])
+
+
+async def _before(tx: Transaction, case: Case, row: OutboxRow) -> list[str]:
+    """The texts of the pages that replace the row's file, without the latest page."""
+    texts = ["\n".join(page) for page in pages(case, await _through(tx, case, row), most=PAGES)[:-1]]
+    return [f"{BEFORE}\n{text}" for text in texts[:1]] + texts[1:]
+
+
+async def _through(tx: Transaction, case: Case, row: OutboxRow) -> list[TranscriptLine]:
     """The lines of the conversation up to the last one of the row's file."""
     ends = max(str(file.get("through", "")) for file in row.payload["files"])
     return [line for line in await of_thread(tx, case.thread, latest=None) if line.ts <= ends]
+
+
+def merged_key(case_id: int) -> str:
+    """The beginning of the keys of posts that quote a merged case below the card of another one."""
+    return f"case/{case_id}/merged-into/"
 
 
 def _key(case_id: int) -> str:
@@ -151,11 +195,11 @@ def _gone(post: OutboxRow) -> str:
     return f"{post.key}/gone"
 
 
-def _time(line: Line) -> datetime:
+def _time(line: TranscriptLine) -> datetime:
     return datetime.fromtimestamp(float(line.ts), UTC)
 
 
-def _said(case: Case, line: Line, *, limit: int | None) -> tuple[str, str]:
+def _said(case: Case, line: TranscriptLine, *, limit: int | None) -> tuple[str, str]:
     """The speaker and the words of a line, both as mrkdwn. The assistant's are cut to about `limit` characters."""
     if line.by_staff:
         return line.speaker, line.text

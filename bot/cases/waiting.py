@@ -52,7 +52,11 @@ class Waiting:
         """The assistant answers until a person claims the case."""
         messages = self.cases.messages
         return await self._step(
-            ref, user, "kept_helping", lambda case: steps.keep_helping(own(case, user)), messages.helping
+            ref,
+            user,
+            "kept_helping",
+            lambda case: steps.keep_helping(own(case, user)),
+            lambda case: messages.announce("kept_helping", case),
         )
 
     async def snooze(self, ref: str, user: str, alert: str) -> Case:

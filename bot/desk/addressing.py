@@ -8,48 +8,25 @@ asks              It is a question.
 names_matter      It names what the conversation is about.
 says_unsettled    It says that something still does not work.
 
-The words are those of the five languages. A reply that these rules exclude is neither answered nor shown to anyone.
+A reply that these rules exclude is neither answered nor shown to anyone.
 """
 
 import re
 from collections.abc import Iterable
 
 from bot.desk.policy import asks_for_person, needs_person
+from bot.language.matching import READ_LIMIT, matcher, unquoted
 from bot.language.rhetoric import tells_nothing
 
-READ_LIMIT = 2_000
-"""The number of characters of a text that are read."""
 STEM = 5
 """Two words count as the same if this many of their first letters are equal."""
 SHORTEST = 4
 """The least number of letters of a word that can name a matter."""
 
-_QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|^[ \t]*(?:>|&gt;)[^\n]*", re.MULTILINE)
 _ASKS = re.compile(r"[?？]")
-_BEGINS_QUESTION = re.compile(
-    r"(?:^|[.;\n])[^\S\n]{0,9}(?:(?:and|but|so|ok|okay|also|then|und|aber|oder|y|pero|et|mais|dan|tapi|kalau)\s{1,9})?(?:"
-    r"(?:what(?!\s+an?\b)|when|where|which|who|why|how)(?:'s|s)?\b"
-    r"|(?:can|could|will|would|do|does|did|is|are|was|has|have|may|should)\s+(?:i|you|it|they|we|my|the|there|this|that)\b"
-    r"|(?:apa|apakah|bagaimana|gimana|kapan|di ?mana|kenapa|mengapa|berapa|bisakah|bolehkah|apa bisa)\b"
-    r"|(?:was|wann|wo|woher|wohin|warum|wieso|wie|welche[rsmn]?|wer|wem)\b"
-    r"|(?:kann|können|darf|ist|sind|gibt|geht|habt|haben|wird)\s+(?:ich|sie|ihr|man|es|das|die|der|mein\w*|du)\b"
-    r"|(?:qué\s+(?:es|hay|pasa|hago|tengo|debo|puedo|significa)|cuándo|cuando|dónde|donde|cuál|cuáles|cómo)\b"
-    r"|(?:cuánto|cuánta|por qué|puedo|pueden?|puedes|tienen?|hay)\b"
-    r"|(?:quand|où|pourquoi|comment|combien|quel(?:le)?s?|est-ce|qu'est-ce|puis-je|pouvez-vous|peux-tu|avez-vous)\b"
-    r")",
-    re.IGNORECASE,
-)
+_SENTENCE_END = re.compile(r"[.;\n]")
 _NUMBER = re.compile(r"\b[A-Za-z]{2,8}[-#]?\d{3,}\b|#\d{3,}\b|\b\d{5,}\b")
 _WORD = re.compile(r"[^\W\d_]+")
-_UNSETTLED = re.compile(
-    r"\bstill\b|\bagain\b|\b(?:not|isn't|isnt) (?:solved|fixed|working|resolved|there|here)\b"
-    r"|\b(?:does|did)(?:n't|nt| not) work\b"
-    r"|\bmasih\b|\bbelum\b|\blagi\b|\btidak (?:bisa|berfungsi|jalan)\b"
-    r"|\bimmer noch\b|\bnoch immer\b|\bwieder\b|\b(?:geht|funktioniert|klappt) (?:\w+ )?nicht\b|\bnoch nicht\b"
-    r"|\bsigue\b|\btodavía\b|\baún\b|\botra vez\b|\bno funciona\b"
-    r"|\btoujours\b|\bencore\b|\bne (?:marche|fonctionne) (?:\w+ )?pas\b|\bpas (?:réglé|résolu)\b",
-    re.IGNORECASE,
-)
 
 
 def concerns_us(text: str, *, matter: Iterable[str], is_asked_back: bool = False) -> bool:
@@ -68,13 +45,13 @@ def calls_for_people(text: str) -> bool:
 
 def asks(text: str) -> bool:
     """Whether the text contains a question, with or without a question mark."""
-    said = _QUOTED.sub(" ", text[:READ_LIMIT])
-    return bool(_ASKS.search(said) or _BEGINS_QUESTION.search(said))
+    said = unquoted(text)
+    return bool(_ASKS.search(said)) or any(map(matcher("questions").begins, _SENTENCE_END.split(said)))
 
 
 def names_matter(text: str, matter: Iterable[str]) -> bool:
     """Whether the text names an order or another number, or shares a significant word with the matter."""
-    said = _QUOTED.sub(" ", text[:READ_LIMIT])
+    said = unquoted(text)
     if _NUMBER.search(said):
         return True
     words = _telling(said)
@@ -83,7 +60,7 @@ def names_matter(text: str, matter: Iterable[str]) -> bool:
 
 def says_unsettled(text: str) -> bool:
     """Whether the text says that something still does not work, or happens again."""
-    return bool(_UNSETTLED.search(text[:READ_LIMIT]))
+    return matcher("unsettled").is_in(text)
 
 
 def _telling(text: str) -> set[str]:

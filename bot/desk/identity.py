@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bot.conversation import Customer, MemberType
 from bot.shops.port import OrderBackend, ShopUnavailable
-from bot.slack.client import SlackClient, SlackUser
+from bot.slack.api.directory import Directory, SlackUser
 from bot.store import preferences
 from bot.store.database import Database
 
@@ -23,8 +23,8 @@ SHOP_SECONDS = 5.0
 class Identities:
     """Turns a message's author into a `Customer`."""
 
-    def __init__(self, slack: SlackClient, orders: OrderBackend | None, database: Database) -> None:
-        self._slack = slack
+    def __init__(self, directory: Directory, orders: OrderBackend | None, database: Database) -> None:
+        self._directory = directory
         self._orders = orders
         self._database = database
 
@@ -33,7 +33,7 @@ class Identities:
 
         Without `with_shop` the shop is not asked, because the caller needs no order data.
         """
-        user = await self._slack.user(user_id)
+        user = await self._directory.user(user_id)
         if user.is_bot or user.deleted:
             return None
         member_type = _member_type(user)

@@ -7,82 +7,13 @@ changes_meaning   An edit changes what the message says, and does not only corre
 
 import re
 import unicodedata
-from collections.abc import Iterable
 
+from bot.language.matching import matcher
 from bot.language.scripts import UNSEPARATED
 
-_STOP = frozenset(
-    {
-        *("stop", "stop it", "stop that", "stop please", "please stop", "stop now", "stop answering", "cancel that"),
-        *("stopp", "bitte stopp", "stopp bitte", "stop bitte", "bitte stop", "halt", "aufhören", "hör auf"),
-        *("berhenti", "berhentilah", "tolong berhenti", "stop dulu", "hentikan", "cukup stop"),
-        *("alto", "para", "pare", "detente", "deténgase", "detenlo", "basta", "para por favor", "stop por favor"),
-        *("arrête", "arrêtez", "arrête ça", "arrête stp", "stop stp", "stop svp", "stoppe", "stoppez"),
-    }
-)
-"""The phrases that ask to stop, in the five languages. Case, accents and punctuation are ignored."""
 STOP_LIMIT = 40
 """The most characters of such a message."""
 
-_SETTLED = frozenset(
-    {
-        *(
-            "never mind",
-            "nevermind",
-            "nvm",
-            "forget it",
-            "solved",
-            "solved it",
-            "its solved",
-            "it is solved",
-            "all good",
-        ),
-        *("i solved it", "i fixed it", "i figured it out", "figured it out", "resolved", "its resolved", "all sorted"),
-        *(
-            "no longer needed",
-            "not needed anymore",
-            "not needed any more",
-            "it works now",
-            "works now",
-            "problem solved",
-        ),
-        *(
-            "gak jadi",
-            "ga jadi",
-            "nggak jadi",
-            "tidak jadi",
-            "sudah selesai",
-            "udah selesai",
-            "sudah beres",
-            "udah beres",
-        ),
-        *("lupakan saja", "lupakan", "sudah teratasi", "tidak perlu lagi", "sudah bisa", "udah bisa"),
-        *("hat sich erledigt", "erledigt", "schon erledigt", "schon gut", "vergiss es", "vergessen sie es", "gelöst"),
-        *("ist gelöst", "problem gelöst", "habs gelöst", "nicht mehr nötig", "brauche ich nicht mehr", "egal"),
-        *(
-            "da igual",
-            "déjalo",
-            "déjelo",
-            "olvídalo",
-            "olvídelo",
-            "no importa",
-            "resuelto",
-            "ya está resuelto",
-            "ya está",
-        ),
-        *("ya lo resolví", "solucionado", "ya está solucionado", "ya no hace falta", "ya no es necesario"),
-        *("laisse tomber", "laissez tomber", "tant pis", "oubliez", "oublie", "résolu", "c'est résolu", "c'est réglé"),
-        *("problème résolu", "plus besoin", "je n'en ai plus besoin", "c'est bon"),
-    }
-)
-"""The phrases that say that a person is no longer needed."""
-_COURTESIES = frozenset(
-    {
-        *("thanks", "thank you", "thx", "ok", "okay", "sorry", "please", "oh", "ah", "terima kasih", "makasih", "maaf"),
-        *("danke", "vielen dank", "sorry", "gracias", "muchas gracias", "perdón", "merci", "merci beaucoup", "désolé"),
-    }
-)
-"""The courtesies that can come before and after these phrases."""
 SETTLED_LIMIT = 80
 """The most characters of such a message."""
 
@@ -98,14 +29,15 @@ _WORD = re.compile(r"\w+")
 
 def says_stop(text: str) -> bool:
     """Whether the message asks the assistant to stop, and nothing else."""
-    return len(text) <= STOP_LIMIT and " ".join(_plain_words(text)) in _STOP_WORDS
+    return len(text) <= STOP_LIMIT and matcher("stop").is_all(text)
 
 
 def says_settled(text: str) -> bool:
     """Whether the message says that a person is no longer needed, and nothing else."""
     if len(text) > SETTLED_LIMIT or "?" in text:
         return False
-    return bool(_SETTLED_PATTERN.fullmatch(" ".join(_plain_words(text))))
+    courtesies = matcher("thanks", "beside_thanks", "assent", "agreement", "apologies")
+    return matcher("settled").is_all(text, beside=courtesies)
 
 
 def changes_meaning(before: str, after: str) -> bool:
@@ -149,15 +81,3 @@ def _is_slip(was: str, now: str) -> bool:
     old, new = was[begin:], now[begin:]
     swapped = old[:2] == new[1::-1] and old[2:] == new[2:]
     return swapped or old[1:] == new[1:] or old[1:] == new or old == new[1:]
-
-
-_STOP_WORDS = frozenset(" ".join(_plain_words(phrase)) for phrase in _STOP)
-
-
-def _any_of(phrases: Iterable[str]) -> str:
-    return "|".join(sorted((" ".join(_plain_words(phrase)) for phrase in phrases), key=len, reverse=True))
-
-
-_SETTLED_PATTERN = re.compile(
-    rf"(?:(?:{_any_of(_COURTESIES)}) )*(?:{_any_of(_SETTLED)})(?: (?:{_any_of(_SETTLED | _COURTESIES)}))*"
-)

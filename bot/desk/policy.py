@@ -14,59 +14,12 @@ import re
 from typing import NamedTuple
 
 from bot.desk.danger.classifier import find_danger
-from bot.language.person_requests import ALONE, BESIDE, PERSON
+from bot.language.matching import READ_LIMIT, matcher
 from bot.language.rhetoric import WORD, is_about_something, is_rhetorical
 
-_SMALL_TALK = (
-    r"hi|hello|hey|yo|good (?:morning|afternoon|evening|day)|thanks?(?: you)?(?: (?:so|very) much)?|thx|ty|cheers",
-    r"ok(?:ay)?|great|perfect|cool|nice|got it|bye|goodbye|see you|there|a lot|all good|never ?mind",
-    r"halo|hai|selamat (?:pagi|siang|sore|malam)|terima ?kasih|makasih|oke|baik|banyak|kak|min",
-    r"hallo|guten (?:tag|morgen|abend)|danke(?: sch[oö]n)?|vielen dank|super|tsch[uü]ss|alles klar",
-    r"hola|buen[oa]s (?:d[ií]as|tardes|noches)|(?:muchas )?gracias|vale|perfecto|adi[oó]s",
-    r"bonjour|bonsoir|salut|merci(?: beaucoup)?|d.accord|parfait|au revoir",
-)
-
-_PLEASANTRIES = (
-    r"(?:can|could|would|will) (?:you|someone|somebody|anyone|anybody) (?:please )?help(?: me)?(?: out)?",
-    r"(?:can|could|may) i ask (?:you )?(?:something|an?(?:other)? question)|do you have (?:a|one) (?:moment|minute)",
-    r"how are you(?: doing)?(?: today)?|is (?:any|some)(?:one|body) there|are you there|right|ok(?:ay)?",
-    r"(?:bisa|boleh|dapat)(?:kah)? (?:(?:kamu|anda|kakak|kak) )?(?:bantu|dibantu|tanya)\w*(?: saya)?|apa kabar",
-    r"(?:können|könnten|kannst|könntest) (?:sie|du) mir (?:bitte )?(?:weiter)?helfen|wie geht(?:'s| es (?:ihnen|dir))",
-    r"(?:me )?(?:puede[ns]?|podr[ií]as?|podr[ií]an) ayudar(?:me)?|c[oó]mo est[aá]s?|hay alguien(?: ah[ií])?",
-    r"(?:pouvez|pourriez)[- ]vous m'aider|tu peux m'aider|comment (?:allez[- ]vous|[cç]a va)|il y a quelqu'un",
-)
-_REFERS_BACK = (
-    # "Is it possible" and its like refer to nothing.
-    r"\b(?:it|its|it's)\b(?! (?:possible|ok|okay|allowed))|\b(?:they|them|those|these)\b|\b(?:that|this)\W*$",
-    r"\b(?:does|do|is|will|would|can|has) (?:that|this)\b",
-    r"\b(?:itu|tersebut|\w{3,}nya)\b",
-    r"(?<!gibt )(?<!geht )\bes\b|\b(?:ihn|davon|damit|dafür|dabei)\b|\bdas\W*$",
-    r"\b(?:eso|esto|ello|lo)\b",
-    r"\b(?:[cç]a|cela|ceci|celle-ci|celui-ci)(?!\w)",
-)
-_REQUESTS = (
-    r"\b(?:please|tell me|let me know|help me|explain|show me|give me|find out|look up)\b",
-    r"\bi(?:['’]d| would)? (?:also )?(?:like|want|need)(?: (?:you )?to)?\b|\b(?:can|could) you\b",
-    r"\b(?:tolong|mohon|minta|jelaskan|kasih tahu|beri tahu|(?:saya|aku) (?:juga )?(?:mau|ingin|butuh|perlu))\b",
-    r"\b(?:bitte|sag(?:en sie|t)? mir|ich (?:möchte|brauche|will|hätte gern)\w*)\b",
-    r"\b(?:por favor|d[ií]game|dime|quiero|quisiera|necesito|me gustar[ií]a)\b",
-    r"\b(?:s['’]il (?:vous|te) pla[iî]t|dites-moi|dis-moi|je (?:veux|voudrais|souhaite)|j['’](?:ai besoin|aimerais))\b",
-)
-
-_PERSON_PATTERN = re.compile("|".join(PERSON), re.IGNORECASE)
-_PERSON_ALONE_PATTERN = re.compile(
-    rf"(?:(?:{'|'.join(BESIDE)})[\s,]+)*(?:{'|'.join(ALONE)})(?:[\s,]+(?:{'|'.join(BESIDE)}))*", re.IGNORECASE
-)
 _CLAUSE_END = re.compile(r"[.!?…:;\n]+")
-_SMALL_TALK_PATTERN = re.compile(rf"\W*(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)+", re.IGNORECASE)
-_PLEASANTRY_PATTERN = re.compile(
-    rf"(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)*(?:{'|'.join(_PLEASANTRIES)})\W*", re.IGNORECASE
-)
-_REFERS_BACK_PATTERN = re.compile("|".join(_REFERS_BACK), re.IGNORECASE)
-_REQUEST_PATTERN = re.compile("|".join(_REQUESTS), re.IGNORECASE)
-_READ_LIMIT = 2_000
-"""The number of characters of a message that the patterns read."""
-
+SMALL_TALK_LIMIT = 120
+"""The most characters of a greeting or a thank-you."""
 CLARIFYING_LIMIT = 300
 """The most characters of a question back to the customer that needs no source."""
 QUESTION_WORDS = 3
@@ -94,8 +47,10 @@ at every mark."""
 
 def asks_for_person(text: str) -> bool:
     """Whether the customer's words ask for a human being. Then no model is asked."""
-    clauses = (clause.strip(" ,*_~") for clause in _CLAUSE_END.split(text[:_READ_LIMIT]))
-    return bool(_PERSON_PATTERN.search(_read(text))) or any(map(_PERSON_ALONE_PATTERN.fullmatch, clauses))
+    if matcher("handover_requests.patterns").is_in(text):
+        return True
+    alone, beside = matcher("handover_requests.alone"), matcher("handover_requests.beside_alone")
+    return any(alone.is_all(clause, beside=beside) for clause in _CLAUSE_END.split(text[:READ_LIMIT]))
 
 
 def needs_person(text: str) -> bool:
@@ -103,14 +58,9 @@ def needs_person(text: str) -> bool:
     return find_danger(text) is not None
 
 
-def _read(text: str) -> str:
-    """The beginning of a message, on one line."""
-    return " ".join(text[:_READ_LIMIT].split())
-
-
 def is_small_talk(text: str) -> bool:
     """Whether the message is only a greeting or thanks."""
-    return len(text) <= 120 and bool(_SMALL_TALK_PATTERN.fullmatch(text))
+    return len(text) <= SMALL_TALK_LIMIT and matcher("small_talk").is_all(text)
 
 
 def is_grounded(answer: str, message: str, *, evidence: bool, searched_in_vain: bool = False) -> bool:
@@ -147,7 +97,7 @@ def questions_apart(text: str) -> tuple[str, ...]:
     for question in questions_in(text):
         if is_rhetorical(question):
             continue
-        if apart and len(WORD.findall(question)) <= REFERRING_WORDS and _REFERS_BACK_PATTERN.search(question):
+        if apart and len(WORD.findall(question)) <= REFERRING_WORDS and matcher("refers_back").is_in(question):
             apart[-1] += f" {question}"
         else:
             apart.append(question)
@@ -163,7 +113,7 @@ def lead_up_to(text: str, question: str) -> str:
             if question.startswith(piece.text):
                 break
             before = before if is_rhetorical(piece.text) else piece.text
-        elif not _PLEASANTRY_PATTERN.fullmatch(piece.text):
+        elif not _is_pleasantry(piece.text):
             statements.append(piece.text)
     return " ".join(part for part in (*statements, before) if part)
 
@@ -196,11 +146,16 @@ def _pieces(text: str) -> list[_Piece]:
 
 
 def _kind(piece: str) -> str:
-    if len(WORD.findall(piece)) < QUESTION_WORDS or _PLEASANTRY_PATTERN.fullmatch(piece):
+    if len(WORD.findall(piece)) < QUESTION_WORDS or _is_pleasantry(piece):
         return "statement"
     if _asks(piece):
         return "question"
-    return "request" if _REQUEST_PATTERN.search(piece) else "statement"
+    return "request" if matcher("requests").is_in(piece) else "statement"
+
+
+def _is_pleasantry(piece: str) -> bool:
+    """Whether it is a question that asks nothing, such as "Hi, can you help me?"."""
+    return matcher("pleasantries").is_all(piece, beside=matcher("small_talk"))
 
 
 def _asks(piece: str) -> bool:

@@ -38,9 +38,9 @@ from bot.desk.budgets import Budgets
 from bot.desk.team import read_instructions
 from bot.guard.claim_patterns import Wording
 from bot.guard.claims import ClaimGate, Grounds
-from bot.guard.grounding import Kept
+from bot.guard.grounding import EpisodeEvidence
 from bot.guard.guardrails import OutputGate
-from bot.slack.client import SlackClient
+from bot.slack.api.chat import Chat
 from bot.slack.mrkdwn import best_cut, from_slack, to_mrkdwn
 from bot.slack.outbox import Outbox
 from bot.store import drafts as draft_rows
@@ -50,7 +50,7 @@ from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
 from bot.telemetry import Metrics
-from bot.views.cards import Source, source_link
+from bot.views.cards import AnswerSource, source_link
 from knowledge.knowledge_base import Findings, KnowledgeBase
 
 logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Drafting:
     """Writes drafts."""
 
     database: Database
-    slack: SlackClient
+    chat: Chat
     outbox: Outbox
     clock: Clock
     knowledge: KnowledgeBase
@@ -261,7 +261,7 @@ class Drafting:
         page and not in the conversation. The owner may know better.
         """
         earlier = [message for message in said if isinstance(message, ToolResult)]
-        kept = Kept(
+        kept = EpisodeEvidence(
             results=lambda: (),
             pages=lambda: [page_text(hit) for hit in evidence.hits.values()],
             messages=said,
@@ -316,13 +316,13 @@ class Drafting:
         """Post a note to the person who pressed the button. It must not delay the drafts."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAFTS_NOTE_TIMEOUT):
-                await self.slack.post_ephemeral(self.drafts.desk(case), user, text=words)
+                await self.chat.post_ephemeral(self.drafts.desk(case), user, text=words)
 
 
 def _pages(evidence: Evidence, texts: Sequence[str]) -> str:
     """The pages that the drafts rest on, in mrkdwn. Empty if nothing was found."""
     used = evidence.sources("\n".join(texts)) if evidence.found else []
-    links = " · ".join(source_link(Source(hit.title, hit.url or "")) for hit in used)
+    links = " · ".join(source_link(AnswerSource(hit.title, hit.url or "")) for hit in used)
     return f":books: From the help pages: {links}" if links else ""
 
 

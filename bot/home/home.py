@@ -5,21 +5,22 @@ choose_language   Saves a customer's language, and shows the tab in it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.desk.identity import Identities
 from bot.help_center.library import Library
-from bot.language.sentences import LANGUAGES, Sentences
-from bot.slack.client import Identity, SlackClient
+from bot.language.languages import languages
+from bot.language.sentences import Sentences
+from bot.slack.api.transport import Identity
+from bot.slack.api.views import Views
 from bot.store import case_lists, pauses, preferences
 from bot.store.case_lists import Desks
-from bot.store.cases import OPEN_STATES, Case
 from bot.store.database import Database
 from bot.views import home
-from bot.views.home import AS_IN_SLACK, Entry
+from bot.views.home import AS_IN_SLACK
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class Home:
     """Publishes Home tabs."""
 
     me: Identity
-    slack: SlackClient
+    views: Views
     database: Database
     clock: Clock
     sentences: Sentences
@@ -54,7 +55,7 @@ class Home:
 
     async def choose_language(self, user: str, chosen: str) -> None:
         """Save the choice, a supported language or none, and show the tab in it."""
-        if chosen not in (*LANGUAGES, AS_IN_SLACK):
+        if chosen not in (*languages(), AS_IN_SLACK):
             return
         async with self.database.transaction() as tx:
             language = "" if chosen == AS_IN_SLACK else chosen
@@ -68,58 +69,32 @@ class Home:
         async with self.database.transaction() as tx:
             found = await case_lists.of_customer(tx, self.me.team, user, limit=QUEUE_LIMIT)
             chosen = await preferences.language(tx, user)
-        entries = [(case, _for_customer(case)) for case in found]
         view = home.for_customer(
             self.sentences,
             self.sentences.language_for(customer.locale),
-            open_cases=[entry for case, entry in entries if case.state in OPEN_STATES],
-            past=[entry for case, entry in entries if case.state not in OPEN_STATES][:PAST_LIMIT],
+            open_cases=[case for case in found if case.is_open],
+            past=[case for case in found if not case.is_open][:PAST_LIMIT],
             chosen=chosen,
         )
-        await self.slack.publish_home(user, view)
+        await self.views.publish_home(user, view)
 
     async def _show_staff(self, user: str, desks: Desks) -> None:
         async with self.database.transaction() as tx:
             cases = await case_lists.queue(tx, limit=QUEUE_LIMIT, at=desks)
             cards = await case_lists.cards(tx, cases)
             paused = await pauses.latest(tx)
-        entries = [(case, entry_of(case, self.me, cards.get(case.id))) for case in cases]
         view = home.for_staff(
-            waiting=[entry for case, entry in entries if case.waits],
-            mine=[entry for case, entry in entries if case.is_with(user)],
-            others=[entry for case, entry in entries if case.state == "human" and not case.is_with(user)],
+            cases,
+            user=user,
+            links=links_to(cards, self.me),
             figures=await self.figures(METRICS_DAYS),
             knowledge=await self.library.status(),
             paused=[pause.channel for pause in paused],
             at=self.clock.now(),
         )
-        await self.slack.publish_home(user, view)
+        await self.views.publish_home(user, view)
 
 
-def entry_of(case: Case, me: Identity, card: tuple[str, str] | None) -> Entry:
-    """The case as an entry in a list for staff. `card` is the channel and the timestamp of its card."""
-    return Entry(
-        ref=case.ref,
-        title=case.title,
-        state=case.state,
-        since=_since(case),
-        staff=case.owner or "",
-        customer=case.customer_name,
-        priority=case.priority,
-        link=_message_link(me, *card) if card else "",
-        late=case.waits and case.step > 0,
-    )
-
-
-def _for_customer(case: Case) -> Entry:
-    return Entry(case.ref, case.title, case.state, _since(case), staff=case.owner_name or "", link=case.link)
-
-
-def _since(case: Case) -> float:
-    if case.waits:
-        return case.waiting_since or case.opened_at
-    return (case.claimed_at if case.state == "human" else case.ended_at) or case.opened_at
-
-
-def _message_link(me: Identity, channel: str, ts: str) -> str:
-    return f"{me.url}archives/{channel}/p{ts.replace('.', '')}"
+def links_to(cards: Mapping[int, tuple[str, str]], me: Identity) -> dict[int, str]:
+    """The addresses of cases' cards, by the case's id. `cards` are the channel and the timestamp of each."""
+    return {case_id: f"{me.url}archives/{channel}/p{ts.replace('.', '')}" for case_id, (channel, ts) in cards.items()}

@@ -11,18 +11,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.clock import Clock
-from bot.home.home import entry_of
+from bot.home.home import links_to
+from bot.slack.api.transport import Identity
 from bot.slack.blocks import moment, one_line
-from bot.slack.client import Identity
 from bot.slack.mrkdwn import escape
 from bot.store import audit, case_lists, pauses
 from bot.store.case_lists import Desks
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
-from bot.views.home import Entry
 
 MAX_FOUND_CASES = 20
-STANDS = {
+STATUS = {
     "waiting": "waiting",
     "out_of_hours": "waiting for the desk to open",
     "human": "claimed",
@@ -31,6 +30,7 @@ STANDS = {
     "merged": "merged into another case",
     "bot": "back with the assistant",
 }
+"""State of a case -> its words in a list."""
 PARTS = ("all", "waiting", "mine")
 
 
@@ -88,14 +88,14 @@ class Overview:
         return await self.figures(days)
 
     async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:
-        cards = await case_lists.cards(tx, cases)
-        return [_line(entry_of(case, self.me, cards.get(case.id))) for case in cases]
+        links = links_to(await case_lists.cards(tx, cases), self.me)
+        return [_line(case, links.get(case.id, "")) for case in cases]
 
 
-def _line(entry: Entry) -> str:
-    ref = f"<{entry.link}|{entry.ref}>" if entry.link else entry.ref
-    who = f" by <@{entry.staff}>" if entry.staff and entry.state == "human" else ""
-    late = " :alarm_clock:" if entry.late else ""
-    stands = f"{STANDS.get(entry.state, entry.state)}{who} {moment(entry.since, 'since {date_short} {time}')}{late}"
-    about = f"{one_line(entry.title, 100)} · {one_line(entry.customer, 60)}"
-    return f"• *{ref}* {about}\n   {entry.priority} · {stands}"
+def _line(case: Case, link: str) -> str:
+    ref = f"<{link}|{case.ref}>" if link else case.ref
+    who = f" by <@{case.owner}>" if case.owner and case.state == "human" else ""
+    late = " :alarm_clock:" if case.is_late else ""
+    status = f"{STATUS.get(case.state, case.state)}{who} {moment(case.since, 'since {date_short} {time}')}{late}"
+    about = f"{one_line(case.title, 100)} · {one_line(case.customer_name, 60)}"
+    return f"• *{ref}* {about}\n   {case.priority} · {status}"

@@ -40,19 +40,18 @@ from bot.desk.summing_up import transcript
 from bot.desk.team import read_instructions
 from bot.drafts.drafts import spoken
 from bot.guard.personal_data import PLACEHOLDERS, without_personal
-from bot.help_center.articles import Wording, article_in, names_of, suggestion_key
+from bot.help_center.articles import ArticleText, article_in, names_of, suggestion_key
+from bot.slack.api.chat import Chat
 from bot.slack.blocks import Card
-from bot.slack.client import SlackClient
 from bot.slack.outbox import Outbox
-from bot.store import audit, outbox, spending, suggestions, turns
-from bot.store import drafts as draft_rows
+from bot.store import audit, drafts, outbox, spending, suggestions, turns
 from bot.store.cases import OPEN_STATES, Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
 from bot.store.suggestions import Suggestion
 from bot.telemetry import Metrics
-from bot.views import article_cards as learning_cards
+from bot.views import article_cards
 from bot.views.article_cards import Close
 from knowledge.knowledge_base import KnowledgeBase
 from knowledge.passages import Hit
@@ -82,10 +81,10 @@ def build_learners(shop_name: str) -> Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SuggestionResult:
     """The result of the models' work."""
 
-    wording: Wording | None
+    wording: ArticleText | None
     """The article. None if there is nothing to suggest."""
     close: Close | None = None
     usage: Usage = field(default_factory=Usage)
@@ -99,7 +98,7 @@ class Learning:
     """Writes suggestions."""
 
     database: Database
-    slack: SlackClient
+    chat: Chat
     outbox: Outbox
     clock: Clock
     knowledge: KnowledgeBase
@@ -125,7 +124,7 @@ class Learning:
         async with self.database.transaction() as tx:
             case = await the_case(tx, ref)
             before = await suggestions.by_key(tx, _key(case))
-            said = await draft_rows.conversation(tx, case)
+            said = await drafts.conversation(tx, case)
         if case.state in OPEN_STATES:
             raise MovedOn(case)
         if before is not None:
@@ -178,7 +177,7 @@ class Learning:
             await spending.add(tx, spent, now=self.clock.now())
         spending.count(self.metrics, spent)
 
-    async def _write(self, case: Case, said: Sequence[Message], *, asked: int, journal: Journal) -> Written:
+    async def _write(self, case: Case, said: Sequence[Message], *, asked: int, journal: Journal) -> SuggestionResult:
         names = names_of(case, said)
         sheet = transcript(_nameless(message, names) for message in spoken(said))
         try:
@@ -191,9 +190,9 @@ class Learning:
                 return await self._compare(written, written.wording, terms=terms)
         except TimeoutError:
             noted = await spent_on(PARTS, rounds=LIMITS.rounds, journal=journal)
-            return Written(None, None, noted.usage, noted.models, "deadline")
+            return SuggestionResult(None, None, noted.usage, noted.models, "deadline")
 
-    async def _compare(self, written: Written, wording: Wording, *, terms: Terms) -> Written:
+    async def _compare(self, written: SuggestionResult, wording: ArticleText, *, terms: Terms) -> SuggestionResult:
         found = await self.knowledge.search(wording.question)
         if not found.answerable:
             return written
@@ -216,7 +215,7 @@ class Learning:
         context = Context(someone, case.thread, turn=f"article/{asked}")
         return Terms(models=self.models, context=context, emit=self._hear, limits=LIMITS, journal=journal)
 
-    async def _keep(self, case: Case, user: str, written: Written, *, asked: int) -> bool:
+    async def _keep(self, case: Case, user: str, written: SuggestionResult, *, asked: int) -> bool:
         """Store and show the suggestion.
 
         Returns False if it may contain words that were deleted while it was written. It is then dropped.
@@ -226,7 +225,7 @@ class Learning:
             await turns.forget(tx, asked)
             if written.models:
                 await spending.add(tx, spent, now=now)
-            is_outdated = written.wording is not None and await draft_rows.deleted_since(tx, case, asked)
+            is_outdated = written.wording is not None and await drafts.deleted_since(tx, case, asked)
             if written.wording is not None and not is_outdated:
                 new = _suggestion(case, written.wording, written.close, by=user, now=now)
                 if (made := await suggestions.add(tx, new)) is not None:
@@ -255,30 +254,30 @@ class Learning:
         """Post a note to the person who pressed the button. It must not delay anything."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SUGGESTION_NOTE_TIMEOUT):
-                await self.slack.post_ephemeral(self._desk(case), user, text=words)
+                await self.chat.post_ephemeral(self._desk(case), user, text=words)
 
 
-def read_article(reply: str) -> Wording | None:
+def read_article(reply: str) -> ArticleText | None:
     """The parts of a model's reply. None if it has another form."""
     before, *pieces = _HEADING.split(reply)
     parts = {name.upper(): text.strip(" \n*") for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
     if before.strip() or len(pieces) != 6 or len(parts) != 3:
         return None
-    wording = Wording(parts["TITLE"], parts["QUESTION"], parts["ANSWER"]).fitted()
+    wording = ArticleText(parts["TITLE"], parts["QUESTION"], parts["ANSWER"]).fitted()
     return wording if wording.is_whole else None
 
 
-def _read(outcome: Outcome, names: Sequence[str]) -> Written:
+def _read(outcome: Outcome, names: Sequence[str]) -> SuggestionResult:
     """The article that the model wrote, without personal data that it may have copied."""
     if outcome.ended != "answered":
-        return Written(None, None, outcome.usage, outcome.models, outcome.reason or outcome.ended)
+        return SuggestionResult(None, None, outcome.usage, outcome.models, outcome.reason or outcome.ended)
     wording = read_article(outcome.text)
     if wording is None:
         reason = "nothing" if outcome.text.strip(" .*`\n").upper() == NOTHING else "unreadable"
-        return Written(None, None, outcome.usage, outcome.models, reason)
+        return SuggestionResult(None, None, outcome.usage, outcome.models, reason)
     parts = (wording.title, wording.question, wording.answer)
-    wording = Wording(*(without_personal(part, names=names) for part in parts)).fitted()
-    return Written(wording, None, outcome.usage, outcome.models)
+    wording = ArticleText(*(without_personal(part, names=names) for part in parts)).fitted()
+    return SuggestionResult(wording, None, outcome.usage, outcome.models)
 
 
 def _nameless(message: Message, names: Sequence[str]) -> Message:
@@ -304,7 +303,7 @@ def _close(hit: Hit, *, contradicts: bool) -> Close:
     return Close(hit.source, hit.title, likeness, contradicts, excerpt, article_in(hit.source))
 
 
-def _suggestion(case: Case, wording: Wording, close: Close | None, *, by: str, now: float) -> Suggestion:
+def _suggestion(case: Case, wording: ArticleText, close: Close | None, *, by: str, now: float) -> Suggestion:
     return Suggestion(
         id=0,
         key=_key(case),
@@ -323,7 +322,7 @@ def _suggestion(case: Case, wording: Wording, close: Close | None, *, by: str, n
 
 def _card(made: Suggestion, close: Close | None) -> Card:
     text = f"{made.title} {made.question} {made.answer}"
-    return learning_cards.suggestion(
+    return article_cards.suggestion(
         number=made.id,
         origin=made.ref,
         by=made.asked_by,

@@ -1,19 +1,12 @@
 """The answer to one question: ask the agents, stream what they say, and end according to the outcome.
 
 answer        wait for a slot, ask the agents (asking.py), end
-  _conclude   choose one of these endings
-    _deliver  post the answer, its sources, and the buttons under it
-    _deliver_privately   post the same in the direct messages, if it holds order data and others read the thread
-    _say_not_found       nothing was found that supports an answer: say so and offer a person; the second time in a
-                         row, call one
-    _say_out_of_reach    the shop did not answer, or the help pages cannot be searched: say so and call a person;
-                         or lookups were refused because they came too fast: say so
-    _withdraw            the answer claims an action that no tool took, or names an amount, a date or a number
-                         without a source: withdraw it and call a person
-    _withhold            the answer holds a secret or the agents' instructions: say that it is withheld
-    _escalated           the agent called a person
-    _failed              the agent gave no answer: say so and call a person
-    _stopped             the customer stopped the answer
+  _conclude   end by the verdict
+    _deliver            post the answer, its sources, and the buttons under it
+    _deliver_privately  post the same in the direct messages, if it holds order data and others read the thread
+    _end                say why there is no answer, or only a part, and call a person: as the table in endings.py says
+    _stopped            the customer stopped the answer
+    _stay_silent        no one asked the app, and it has nothing to say
   _keep       save the transcript and the costs, and close the turn's journal
   _tell       write the log line and the metrics
 """
@@ -22,12 +15,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
 
-from bot.agent.journal import WRITE
 from bot.agent.limits import Limits
-from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, ToolResult, to_json
+from bot.agent.messages import AgentMessage, Message, ToolResult, to_json
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import DAY, Clock
@@ -39,20 +30,22 @@ from bot.guard.guardrails import OutputGate
 from bot.guard.values import Value
 from bot.ingest.fair_semaphore import FairSemaphore
 from bot.ingest.interrupts import Interrupted
-from bot.language.sentences import Language, Sentences
-from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
+from bot.language.sentences import Sentences
+from bot.slack.api.transport import Block
+from bot.slack.client import SlackClient
 from bot.slack.outbox import Outbox
-from bot.slack.place import Place, is_streaming, without_end
 from bot.slack.stream import StreamWriter, open_stream
 from bot.store import outbox, spending, threads, turns
-from bot.store.database import Database, Transaction
-from bot.store.inbox import InboxItem
+from bot.store.database import Database
 from bot.store.outbox import Outgoing
-from bot.store.turns import STANDING, TurnRecord
+from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
-from bot.turns.asking import DECLINED, Agents, Asked
+from bot.turns.answer_posts import AnswerPosts
+from bot.turns.asking import Agents, Asked
 from bot.turns.costs import costs_of
+from bot.turns.endings import Ending, ending_of
 from bot.turns.journal import TurnJournal, open_journal
+from bot.turns.leftovers import Leftovers
 from bot.turns.ownership import EpochReader, OwnershipGuard
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
@@ -77,7 +70,6 @@ WITHHELD = "[Not repeated here: it held one customer's order data.]"
 class Answers:
     """Answers questions. `bot.app` puts the parts together."""
 
-    me: Identity
     database: Database
     slack: SlackClient
     outbox: Outbox
@@ -92,6 +84,8 @@ class Answers:
     metrics: Metrics
     epochs: EpochReader
     sessions: TurnSessions
+    posts: AnswerPosts
+    leftovers: Leftovers
     agent_channel: str = ""
     """The channel for notices to staff that belong to no case."""
     alerts: Alerts = field(default_factory=Alerts)
@@ -113,8 +107,8 @@ class Answers:
         item = question.item
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         if item.fence > 1 and journal.has_steps:
-            # End what a crashed process was writing. This turn may wait long before it replaces those words.
-            await self._halt(item, journal)
+            # This turn may wait long before it replaces what a crashed process was writing.
+            await self.leftovers.halt(item, journal)
         await self._wait_for_place(question)
         try:
             async with asyncio.timeout(self.limits.turn_seconds + ANSWER_OVERHEAD_TIMEOUT):
@@ -131,116 +125,6 @@ class Answers:
             if question.interrupt.is_set():
                 raise Interrupted from None
             raise
-
-    async def has_begun(self, item: InboxItem, *, before: float) -> bool:
-        """Whether an earlier attempt at this row began its answer by the time `before`, and did not finish it."""
-        async with self.database.transaction() as tx:
-            began = await turns.began(tx, item.id)
-        return began is not None and began <= before
-
-    async def close_leftover(self, item: InboxItem) -> None:
-        """End the unfinished answer of an earlier attempt at this row, when no answer will replace it.
-
-        If some of it is posted, a sentence says that it was interrupted. Call `keep_leftover` when the row is closed.
-
-        Raises:
-            SlackUnanswered: Slack did not answer. The call can be repeated.
-        """
-        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-        if not journal.has_steps:
-            return
-        async with self.database.transaction() as tx:
-            state = await threads.find_thread(tx, item.thread)
-        language = self.sentences.language_for(state.language if state else "")
-        sentence = self.sentences.say(language, "cut_short")
-        for name in STANDING:
-            if begun := journal.known(name):
-                async with asyncio.timeout(ANSWER_OVERHEAD_TIMEOUT):
-                    await journal.record(name, await self._cut_short(item, name, begun, sentence))
-
-    async def _cut_short(self, item: InboxItem, name: str, begun: JsonObject, sentence: str) -> JsonObject:
-        """End the answer's messages with the sentence. Return the step's value: their timestamps and their text."""
-        place = await self._place(item, name)
-        there = await self._end_streams(place)
-        if any(map(is_streaming, there)):
-            # The streamed text can be read only now.
-            there = await place.own_messages(since=None)
-        there = [message for message in there if message["ts"] in begun["opened"] or place.is_ours(message)]
-        opened = list(dict.fromkeys([*begun["opened"], *(message["ts"] for message in there)]))
-        told = [message for message in there if message["text"].strip()]
-        if told:
-            try:
-                await place.end_with(told[-1], sentence)
-            except SlackRefused as refusal:
-                logger.warning("a leftover answer bears no mark", extra={"turn": item.id, "slack": refusal.error})
-        shown = "\n\n".join(without_end(message, sentence) for message in told)
-        return {"opened": opened, "text": begun.get("text") or shown}
-
-    async def keep_leftover(self, tx: Transaction, item: InboxItem, *, reason: str, may_return: bool) -> None:
-        """Save what `close_leftover` ended as a turn, in the transaction that closes its row.
-
-        If the row `may_return`, the journal keeps the steps that say where the answer is and what was changed.
-        """
-        journal = TurnJournal(
-            self.database, self.clock, turn=item.id, attempt=item.fence, known=await turns.recall(tx, item.id)
-        )
-        if journal.has_steps:
-            await self._keep_unfinished(tx, item, journal, ended="failed", reason=reason, closes=not may_return)
-            if may_return:
-                await turns.keep_side_effects(tx, item.id, prefix=WRITE, now=self.clock.now())
-
-    async def _halt(self, item: InboxItem, journal: TurnJournal) -> None:
-        # A saved turn has no journal and needs none: it is saved after the last call of its stream.
-        try:
-            async with asyncio.timeout(ANSWER_OVERHEAD_TIMEOUT):
-                for name in STANDING:
-                    if journal.known(name) is not None:
-                        await self._stop_streams(item, name)
-        except (SlackRefused, SlackUnanswered, TimeoutError) as error:
-            logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
-
-    async def take_down(self, item: InboxItem) -> list[tuple[str, str]]:
-        """End what attempts at this row began to write. Return the (channel, ts) of each message, noted or not."""
-        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-        found: list[tuple[str, str]] = []
-        for name in STANDING:
-            if begun := journal.known(name):
-                found += await self._stop_streams(item, name, begun["opened"])
-        return list(dict.fromkeys(found))
-
-    async def _stop_streams(self, item: InboxItem, name: str, opened: Sequence[str] = ()) -> list[tuple[str, str]]:
-        """Stop the app's own streams in the answer's thread, noted or not. They then carry the answer's mark.
-
-        Return the (channel, ts) of the answer's messages: those in `opened`, and these streams.
-        """
-        place = await self._place(item, name)
-        there = await self._end_streams(place)
-        ours = [*opened, *(message["ts"] for message in there if place.is_ours(message))]
-        return [(place.channel, ts) for ts in ours]
-
-    async def _end_streams(self, place: Place) -> list[JsonObject]:
-        """Stop the app's own streams. Return its messages as they were before."""
-        there = await place.own_messages(since=None)
-        for message in there:
-            if is_streaming(message):
-                await place.end(message["ts"])
-        return there
-
-    async def _place(self, item: InboxItem, name: str) -> Place:
-        """Return the place of an answer that is no longer being written."""
-        thread = item.thread if name == "stream" else await self._private_thread(item)
-        return Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=f"turn/{item.id}/{name}")
-
-    async def _private_thread(self, item: InboxItem, opening: str = "", *, epoch: int | None = None) -> ThreadRef:
-        """Open a thread in the customer's direct messages for private content. It begins with `opening`.
-
-        The opening is not posted if the question's thread is no longer in that `epoch`.
-        """
-        channel = await self.slack.open_dm(item.author)
-        of = None if epoch is None else (item.thread.key, epoch)
-        post = Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}, epoch=of)
-        root = await self.outbox.deliver(post)
-        return ThreadRef(self.me.team, channel, root)
 
     async def _answer(self, question: Question, journal: TurnJournal) -> str:
         thread = question.item.thread
@@ -264,22 +148,12 @@ class Answers:
         if _is_better_unsaid(asked):
             return await self._stay_silent(asked)
         match asked.verdict:
-            case "stopped":
-                return await self._stopped(asked)
-            case "failed":
-                return await self._failed(asked)
-            case "escalated":
-                return await self._escalated(asked)
-            case "shop_down" | "pages_down" | "too_fast" as what:
-                return await self._say_out_of_reach(asked, what)
-            case "claimed":
-                return await self._withdraw(asked)
-            case "leaked":
-                return await self._withhold(asked)
-            case "not_found":
-                return await self._say_not_found(asked)
             case "stands":
                 return await (self._deliver_privately(asked) if asked.reply.withheld else self._deliver(asked))
+            case "stopped":
+                return await self._stopped(asked)
+            case _:
+                return await self._end(asked)
 
     async def _stay_silent(self, asked: Asked) -> str:
         """Post nothing and save only the costs: there is no answer, and the assistant was not asked."""
@@ -295,60 +169,8 @@ class Answers:
         question = asked.question
         await asked.writer.abandon("")
         has_written = asked.journal.has_written
-        await self._say_stopped(question.item, question.language, has_written=has_written, epoch=question.epoch)
+        await self.posts.say_stopped(question.item, question.language, has_written=has_written, epoch=question.epoch)
         return await self._keep(asked, "stopped")
-
-    async def stop_leftover(self, item: InboxItem, language: Language) -> str:
-        """End a row as stopped, whether or not an earlier attempt had begun its answer."""
-        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-        await self._say_stopped(item, language, has_written=journal.has_written)
-        if journal.has_steps:
-            await self._halt(item, journal)
-        async with self.database.transaction() as tx:
-            await self._keep_unfinished(tx, item, journal, ended="stopped", reason="", closes=True)
-        return "stopped"
-
-    async def _keep_unfinished(
-        self, tx: Transaction, item: InboxItem, journal: TurnJournal, *, ended: str, reason: str, closes: bool
-    ) -> None:
-        """Save the turn of an answer that will not continue: the question, the calls, the shown text, the costs."""
-        for use in costs_of(item, journal.rounds):
-            booked = use if closes else replace(use, key=f"{use.key}/before/{item.fence}")
-            await spending.add(tx, booked, now=self.clock.now())
-        state = await threads.find_thread(tx, item.thread)
-        stands: JsonObject = journal.known("stream") or {}
-        asked = to_json(CustomerMessage(item.words, speaker=item.author, ts=item.ts))
-        said = [to_json(AgentMessage(stands["text"]))] if stands.get("text") else []
-        did = [to_json(result) for result in journal.results]
-        record = TurnRecord(
-            id=item.id,
-            thread=item.thread,
-            episode=state.episode if state else 0,
-            ts=item.ts,
-            customer=item.author,
-            agent="",
-            ended=ended,
-            reason=reason,
-            messages=[asked, *said],
-            sources=[],
-            confidence=0.0,
-            input_tokens=0,
-            output_tokens=0,
-            trace=[asked, *did, *said] if did else None,
-            posts=stands.get("opened", ()),
-        )
-        await turns.save(tx, record, now=self.clock.now(), closes=closes)
-
-    async def _say_stopped(
-        self, item: InboxItem, language: Language, *, has_written: bool, epoch: int | None = None
-    ) -> None:
-        words = {"text": self.sentences.say(language, "stopped_part_done" if has_written else "stopped")}
-        thread, key = item.thread, f"turn/{item.id}/stopped"
-        async with self.database.transaction() as tx:
-            of = (thread.key, await threads.epoch_of(tx, thread.key) if epoch is None else epoch)
-            post = Outgoing(key, "post", thread.channel, words, thread_ts=thread.ts, epoch=of)
-            await outbox.add(tx, post, now=self.clock.now())
-        self.outbox.wake()
 
     async def _deliver(self, asked: Asked) -> str:
         asked.reply.release()
@@ -367,7 +189,7 @@ class Answers:
         """Post the answer in the direct messages, and say so in the question's thread. Return that sentence."""
         question = asked.question
         opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
-        private = await self._private_thread(question.item, opening, epoch=question.epoch)
+        private = await self.posts.open_private_thread(question.item, opening, epoch=question.epoch)
         async with self._stream(question, private, asked.journal, "private-stream") as writer:
             writer.text(asked.outcome.text)
             self._say_if_shortened(asked, writer)
@@ -382,68 +204,57 @@ class Answers:
         if asked.outcome.reason == "shortened":
             writer.text(f"\n\n{self.sentences.say(asked.question.language, 'shortened')}")
 
-    async def _say_not_found(self, asked: Asked) -> str:
+    async def _end(self, asked: Asked) -> str:
+        """End an answer that is not sent as it is."""
         question = asked.question
-        if question.in_vain_before:
-            said = self.sentences.say(question.language, "not_found_again")
-            asked.writer.text(said)
+        again = bool(question.in_vain_before)
+        ending = ending_of(asked.verdict, asked.outcome, asked.reply, partly=asked.partly, is_again=again)
+        await self._report(asked)
+        said = await (self._end_parts(asked) if asked.partly else self._end_whole(asked, ending))
+        if ending.case:
+            await self.cases.open(question.item.thread, question.customer, reason=ending.case, priority="medium")
+        return await self._keep(asked, ending.ended, instead=said, reason=ending.reason)
+
+    async def _end_parts(self, asked: Asked) -> str | None:
+        """End several answers. The valid ones are in the thread already, or they go to the direct messages."""
+        if asked.reply.withheld:
+            sentence = await self._post_privately(asked)
             await asked.writer.finish()
-            await self.cases.open(question.item.thread, question.customer, reason="no_answer", priority="medium")
-            return await self._keep(asked, "no_answer", instead=said)
-        card = cards.no_answer(self.sentences, asked.question.language, ref=str(asked.question.item.id))
-        asked.writer.text(card.text)
-        await asked.writer.finish(blocks=card.blocks)
-        return await self._keep(asked, "no_answer", instead=card.text)
+            return sentence
+        await asked.writer.finish(blocks=self._footer(asked))
+        return None
 
-    async def _escalated(self, asked: Asked) -> str:
-        sentence = await self._give_what_stands(asked)
-        await asked.writer.finish(blocks=self._footer_in_part(asked))
-        return await self._keep(asked, "escalated", instead=sentence)
+    async def _end_whole(self, asked: Asked, ending: Ending) -> str | None:
+        """Say after the shown text why no more comes. Return what the turn keeps instead of the agent's words."""
+        reply, writer, language = asked.reply, asked.writer, asked.question.language
+        sentence = self.sentences.say(language, ending.sentence) if ending.sentence else ""
+        if ending.breaks_off or not sentence:
+            await (writer.abandon(sentence) if reply.shown and sentence else writer.finish())
+            return None
+        writer.text(f"\n\n{sentence}" if reply.shown else sentence)
+        offer = cards.no_answer(self.sentences, language, ref=str(asked.question.item.id)).blocks
+        await writer.finish(blocks=offer if ending.offers_person else None)
+        return f"{reply.said}\n\n{sentence}" if reply.said else sentence
 
-    async def _say_out_of_reach(self, asked: Asked, what: Literal["shop_down", "pages_down", "too_fast"]) -> str:
-        """End a turn in which a lookup failed and no other found anything: no answer of the agent can be right."""
-        question = asked.question
-        said = await self._give_what_stands(asked)
-        if not asked.partly:
-            said = self.sentences.say(question.language, what)
-            asked.writer.text(f"\n\n{said}" if asked.reply.shown else said)
-        await asked.writer.finish(blocks=self._footer_in_part(asked))
-        if what == "too_fast":
-            return await self._keep(asked, "too_fast", instead=said)
-        await self.cases.open(question.item.thread, question.customer, reason=what, priority="medium")
-        return await self._keep(asked, "failed", instead=said, reason=what)
-
-    async def _withdraw(self, asked: Asked) -> str:
-        """Say after the shown text that nothing was done. The claim itself was not shown."""
-        question, reply = asked.question, asked.reply
-        claim = reply.claim
-        is_value = isinstance(claim, Value)
-        logger.warning(
-            "an answer named what stands nowhere" if is_value else "an answer claimed what no tool had done",
-            extra={"turn": question.item.id, "kind": claim and claim.kind, "form": getattr(claim, "form", "")},
-        )
-        said = await self._give_what_stands(asked)
-        if not asked.partly:
-            sentence = self.sentences.say(question.language, "value_withdrawn" if is_value else "claim_withdrawn")
-            said = f"{reply.said}\n\n{sentence}" if reply.said else sentence
-            asked.writer.text(said.removeprefix(reply.said))
-        await asked.writer.finish(blocks=self._footer_in_part(asked))
-        await self.cases.open(question.item.thread, question.customer, reason="change", priority="medium")
-        return await self._keep(asked, "failed", instead=said, reason="change")
-
-    async def _withhold(self, asked: Asked) -> str:
-        """Withhold a secret or the instructions, which were not shown. Staff are told, but not at each attempt."""
-        question, reply = asked.question, asked.reply
-        extra = {"turn": question.item.id, "holds": reply.leak}
-        logger.warning("an answer was about to tell what the desk keeps to itself", extra=extra)
-        said = await self._give_what_stands(asked)
-        if not asked.partly:
-            sentence = self.sentences.say(question.language, "answer_withheld")
-            said = f"{reply.said}\n\n{sentence}" if reply.said else sentence
-            asked.writer.text(said.removeprefix(reply.said))
-        await asked.writer.finish(blocks=self._footer_in_part(asked))
-        await self._tell_staff(asked)
-        return await self._keep(asked, "failed", instead=said, reason="leak")
+    async def _report(self, asked: Asked) -> None:
+        """Tell operators, and staff if need be, of an answer that should not have been written."""
+        turn, reply, reason = asked.question.item.id, asked.reply, asked.outcome.reason
+        match asked.verdict:
+            case "failed":
+                # A model that is away fails every turn. That is one fault, not one for each turn.
+                self.alerts.tell(logger, "the agent gave no answer", about=reason, turn=turn, reason=reason)
+            case "claimed":
+                claim = reply.claim
+                logger.warning(
+                    "an answer named what stands nowhere"
+                    if isinstance(claim, Value)
+                    else "an answer claimed what no tool had done",
+                    extra={"turn": turn, "kind": claim and claim.kind, "form": getattr(claim, "form", "")},
+                )
+            case "leaked":
+                extra = {"turn": turn, "holds": reply.leak}
+                logger.warning("an answer was about to tell what the desk keeps to itself", extra=extra)
+                await self._tell_staff(asked)
 
     async def _tell_staff(self, asked: Asked) -> None:
         """Post in the agent channel that an answer was withheld, once in NOTICE_SECONDS across all processes."""
@@ -453,27 +264,6 @@ class Answers:
         async with self.database.transaction() as tx:
             await outbox.add(tx, Outgoing(key, "post", self.agent_channel, {"text": card.text}), now=now)
         self.outbox.wake()
-
-    async def _failed(self, asked: Asked) -> str:
-        question, outcome = asked.question, asked.outcome
-        # A model that is away fails every turn. That is one fault, not one for each turn.
-        self.alerts.tell(
-            logger, "the agent gave no answer", about=outcome.reason, turn=question.item.id, reason=outcome.reason
-        )
-        sentence = await self._give_what_stands(asked)
-        if asked.reply.shown and not asked.partly:
-            await asked.writer.abandon(self.sentences.say(question.language, "cut_short"))
-        else:
-            await asked.writer.finish(blocks=self._footer_in_part(asked))
-        reason = "technical_part" if asked.partly else "technical"
-        if outcome.reason in DECLINED and not asked.partly:
-            reason = "declined"
-        await self.cases.open(question.item.thread, question.customer, reason=reason, priority="medium")
-        return await self._keep(asked, "failed", instead=sentence)
-
-    async def _give_what_stands(self, asked: Asked) -> str | None:
-        """Deliver the valid ones of several answers. They are written already, or they go to the direct messages."""
-        return await self._post_privately(asked) if asked.partly and asked.reply.withheld else None
 
     async def _keep(
         self,
@@ -562,15 +352,11 @@ class Answers:
         """Return sources, feedback buttons, and the offer of a person. Small talk gets none."""
         if policy.is_small_talk(asked.question.text) and not asked.sources:
             return ()
-        shown = [cards.Source(hit.title, hit.url or "", hit.last_updated or "") for hit in asked.sources]
+        shown = [cards.AnswerSource(hit.title, hit.url or "", hit.last_updated or "") for hit in asked.sources]
         ref = str(asked.question.item.id)
         return cards.answer_footer(
             self.sentences, asked.question.language, ref=ref, sources=shown, offer_person=asked.verdict == "stands"
         ).blocks
-
-    def _footer_in_part(self, asked: Asked) -> Sequence[Block] | None:
-        """Return the footer of several answers that are not all valid. None if they went to the direct messages."""
-        return self._footer(asked) if asked.partly and not asked.reply.withheld else None
 
     @asynccontextmanager
     async def _stream(
@@ -602,7 +388,8 @@ class Answers:
                 return await turns.posts_in(tx, thread)
 
         async with open_stream(
-            self.slack,
+            self.slack.streams,
+            self.slack.chat,
             channel=thread.channel,
             thread_ts=thread.ts,
             user=question.item.author,

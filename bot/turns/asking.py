@@ -3,7 +3,6 @@
 ask              split the message into questions, or have it answered as a whole
   _whole         one search and one reply: by the team, by its only agent, or by a lead
   _apart         a search, a reply and evidence for each question; the replies appear one below the other
-judge            the verdict on an outcome, in one stable word
 choose_pattern   the pattern for a message
 """
 
@@ -12,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
-from typing import Literal
 
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Models
@@ -28,15 +26,15 @@ from bot.desk.escalate import without_escalating
 from bot.desk.own_words import OwnWords, OwnWordsGate
 from bot.desk.team import IN_DOUBT
 from bot.guard.claim_patterns import Wording
-from bot.guard.claims import Claim, ClaimGate, Grounds
-from bot.guard.grounding import Kept
+from bot.guard.claims import ClaimGate, Grounds
+from bot.guard.grounding import EpisodeEvidence
 from bot.guard.guardrails import OutputGate
-from bot.guard.values import Value
 from bot.language.rhetoric import names_a_number
 from bot.language.sentences import Sentences
 from bot.slack.stream import StreamWriter
-from bot.store.inbox import without_files
+from bot.store.bodies import without_files
 from bot.turns.column import Column, Section
+from bot.turns.endings import Verdict, ending_of, judge, judge_whole
 from bot.turns.journal import TurnJournal
 from bot.turns.question import Question
 from bot.turns.reply import FAILURES_KEPT, Reply
@@ -47,25 +45,6 @@ SOURCES = 4
 """The largest number of pages named under the answers to several questions."""
 NAMED_LIMIT = 120
 """How many characters of a question are quoted to say which of several questions is meant."""
-DECLINED = frozenset({"filtered", "refused"})
-"""Failures that are no malfunction: the model, or its provider's filter, declines the subject."""
-
-Verdict = Literal[
-    "stands", "not_found", "pages_down", "too_fast", "claimed", "leaked", "shop_down", "escalated", "failed", "stopped"
-]
-"""What becomes of an answer, in the order of the words:
-
-- stands: it can be sent.
-- not_found: nothing supports it.
-- pages_down: nothing supports it, because the help pages could not be searched.
-- too_fast: nothing supports it, because lookups were refused that came too fast.
-- claimed: it claims an action that no tool took, or names a value without a source.
-- leaked: it holds a secret or the agents' instructions.
-- shop_down: the shop did not answer.
-- escalated: a person was called.
-- failed: there is no answer.
-- stopped: the customer no longer wants one.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +159,7 @@ class Agents:
         if stood:
             column.close()
         stopped = inquiry.writer.stopped or inquiry.question.interrupt.is_set()
-        verdict = _verdict_of(verdicts, stopped=stopped)
+        verdict = judge_whole(verdicts, stopped=stopped)
         reply = self._reply(inquiry, inquiry.writer, Evidence())
         reply.private = any(part.reply.private for part in parts)
         reply.shown = column.spoke
@@ -237,10 +216,8 @@ class Agents:
                 part.section.open()
                 part.reply.release()
                 part.sources = part.reply.evidence.sources(outcome.text)
-            case "not_found" | "pages_down" | "too_fast" | "claimed" | "leaked" | "shop_down" | "failed" as why:
-                key = "part_declined" if why == "failed" and outcome.reason in DECLINED else _INSTEAD[why]
-                if why == "claimed" and isinstance(part.reply.claim, Value):
-                    key = "part_value_withdrawn"
+            case "not_found" | "pages_down" | "too_fast" | "claimed" | "leaked" | "shop_down" | "failed":
+                key = ending_of(part.verdict, outcome, part.reply).part
                 sentence = self.sentences.say(question.language, key, question=_in_short(part.share.question))
                 said = part.section.drop()
                 column.say_beside(sentence)
@@ -298,7 +275,7 @@ class Agents:
             results=lambda: inquiry.journal.results,
             passages=lambda: [f"{hit.heading} {hit.text}" for hit in evidence.hits.values()],
             earlier=[message for message in question.known if isinstance(message, ToolResult)],
-            kept=Kept(
+            kept=EpisodeEvidence(
                 results=lambda: inquiry.journal.results,
                 pages=lambda: [page_text(hit) for hit in evidence.hits.values()],
                 messages=[*question.known, question.message],
@@ -322,33 +299,6 @@ class Agents:
         )
 
 
-def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
-    """Return the verdict on the outcome. A person who was called stays called, whatever failed after that."""
-    reply.end(outcome.text)
-    if reply.has_person and outcome.ended != "answered":
-        return "escalated"
-    if reply.writer.stopped or outcome.reason == "halted":
-        return "stopped"
-    if reply.wants_person:
-        return "failed"
-    if outcome.ended != "answered":
-        return outcome.ended
-    if reply.is_dead_end:
-        return "shop_down"
-    if reply.is_too_fast:
-        return "too_fast"
-    if reply.leak is not None:
-        return "leaked"
-    if isinstance(reply.claim, Claim):
-        return "claimed"
-    found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
-    is_grounded = policy.is_grounded(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
-    if is_grounded:
-        # An answer that is not grounded gets "not_found", whatever values it names. So only this one can be "claimed".
-        return "stands" if reply.claim is None else "claimed"
-    return "pages_down" if reply.evidence.unasked else "not_found"
-
-
 def _without_words(outcome: Outcome) -> Outcome:
     """Return the outcome without the agents' words. Their calls stay."""
     messages = [
@@ -366,28 +316,6 @@ def _as_read(outcome: Outcome, said: str) -> Outcome:
 
 def _in_short(question: str) -> str:
     return question if len(question) <= NAMED_LIMIT else question[: NAMED_LIMIT - 1].rsplit(" ", 1)[0] + "…"
-
-
-_INSTEAD = {
-    "not_found": "part_not_found",
-    "pages_down": "part_pages_down",
-    "too_fast": "part_too_fast",
-    "claimed": "part_withdrawn",
-    "leaked": "part_withheld",
-    "shop_down": "shop_down",
-    "failed": "part_failed",
-}
-"""Verdict on one of several questions -> the sentence in place of its answer."""
-
-
-def _verdict_of(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
-    """Return the verdict on the whole: the first of the parts' verdicts in the order of gravity."""
-    if stopped and "escalated" not in verdicts:
-        return "stopped"
-    grave: Sequence[Verdict] = (
-        *("escalated", "failed", "claimed", "leaked", "shop_down", "pages_down", "stands", "too_fast"),
-    )
-    return next((verdict for verdict in grave if verdict in verdicts), "not_found")
 
 
 async def _by_team(team: Team, agent: str, history: Sequence[Message], *, terms: Terms) -> Outcome:

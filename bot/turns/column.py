@@ -4,7 +4,8 @@ Column    the answers in the order of their questions, each a paragraph
 Section   one of these answers: the page of its reply
 """
 
-from bot.slack.stream import StreamWriter, TaskStatus
+from bot.slack.stream import StreamWriter
+from bot.slack.stream_text import TaskStatus
 
 
 class Column:

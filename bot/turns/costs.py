@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from bot.agent.loop import Outcome
 from bot.agent.messages import JsonObject
 from bot.agent.model import Usage
-from bot.agent.replies import Reply
+from bot.agent.replies import ModelReply
 from bot.store.inbox import InboxItem
 from bot.store.spending import Spending
 
@@ -21,7 +21,7 @@ def costs_of(item: InboxItem, rounds: Mapping[str, JsonObject], outcome: Outcome
     """
     shares: dict[str, Usage] = {}
     for noted in rounds.values():
-        reply = Reply.from_json(noted)
+        reply = ModelReply.from_json(noted)
         shares[reply.model or UNKNOWN] = shares.get(reply.model or UNKNOWN, Usage()) + reply.usage
     if outcome is not None:
         rest = _rest(outcome.usage, sum(shares.values(), Usage()))

@@ -31,7 +31,6 @@ from bot.desk import policy
 from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.classifier import Danger
 from bot.ingest.interrupts import Interrupt
-from bot.store import interrupts as interrupts
 from bot.store import spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -180,5 +179,5 @@ def _look_of(step: Any) -> Look:
 
 def _key(item: InboxItem) -> str:
     """Return the key of the costs for the message with its present words. After an edit the model looks anew."""
-    edited = interrupts.edited_at(item.body)
+    edited = item.message.edited
     return f"danger/{item.id}/{edited}" if edited else f"danger/{item.id}"

@@ -2,7 +2,7 @@
 
 begin_anew   the message was edited before its turn ended: the turn begins again with the new words
 edited       the message was edited afterwards: store the new words, show them to staff, perhaps answer once more
-deleted      the message was deleted: withdraw the answers to it, and remove its words from every stored text
+deleted      the message was deleted: withdraw the answers to it, and erase it with what was made from it
 deleted_together   do the same for many messages of one person
 
 Each function but the last uses one transaction for its changes. All of them can be repeated after a crash at any
@@ -11,21 +11,19 @@ point. The same transaction puts into the outbox what Slack must be told.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bot.agent.journal import WRITE
-from bot.cases import transcripts
-from bot.cases.drafts import VOICES
 from bot.cases.files import notes_on
-from bot.cases.relay import OWN_WORDS, Relay
+from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk.intents import changes_meaning
-from bot.language.sentences import Language, Sentences
-from bot.privacy.redaction import Redactor
+from bot.language.languages import Language
+from bot.language.sentences import Sentences
+from bot.privacy import redaction
 from bot.slack.outbox import Outbox
-from bot.store import cases, erasure, outbox, spending, threads, turns
-from bot.store import interrupts as interrupts
+from bot.store import cases, erasure, interrupts, outbox, spending, threads, turns
+from bot.store.bodies import EditBody
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
@@ -60,12 +58,12 @@ class MessageEdits:
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         async with self.database.transaction() as tx:
             edit = await interrupts.latest_edit(tx, item)
-            body = dict(item.body)
+            body = item.message
             # The edit's own row changes copies that were already sent. For that it needs the old words in this row.
             is_open = not await outbox.mirrors(tx, item.thread.channel, item.said_at)
-            if edit is not None and is_open and (item.kind != "edit" or item.body.get("answers")):
-                body |= _words(edit)
-                await interrupts.replace_body(tx, edit.id, {**edit.body, "before": item.words})
+            if edit is not None and is_open and (not isinstance(body, EditBody) or body.answers):
+                body = body.reworded(edit.message, edited=edit.ts)
+                await interrupts.replace_body(tx, edit.id, replace(edit.edit, before=item.words))
                 if item.kind == "edit":
                     await self._reword(tx, item, edit)
                 for use in costs_of(item, journal.rounds):
@@ -77,47 +75,46 @@ class MessageEdits:
 
     async def edited(self, edit: InboxItem) -> InboxItem | None:
         """Store the new words. Return the edit if it needs an answer, else None."""
-        if edit.body.get("answers"):
+        if edit.edit.answers:
             return edit
         async with self.database.transaction() as tx:
             row = await interrupts.written(tx, edit.thread.team, edit.thread.channel, edit.said_at)
-            if row is None or interrupts.is_erased(row.body) or interrupts.edited_at(row.body) >= edit.ts:
+            if row is None or row.body.is_erased or row.message.edited >= edit.ts:
                 return None
             if await interrupts.latest_edit(tx, edit) is not None:
                 # The later edit replaces both.
                 return None
-            if interrupts.is_overheard(row.body):
+            if row.message.overheard:
                 return await self._overheard(tx, edit)
-            before, said = row.words, str(row.body["text"])
-            noted = {**edit.body, "before": before}
+            noted = replace(edit.edit, before=row.words)
             await interrupts.replace_body(tx, edit.id, noted)
-            await interrupts.replace_body(tx, row.id, {**row.body, **_words(edit)})
+            await interrupts.replace_body(tx, row.id, row.message.reworded(edit.message, edited=edit.ts))
             await turns.reword(tx, row.id, edit.words)
             mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
             case = await cases.find_open(tx, row.thread)
             if row.kind == "staff":
                 rows = self.relay.edited_by_staff(edit, mirrors, mark=await self._mark(tx, mirrors))
             else:
-                rows = self.relay.edited_by_customer(edit, mirrors, case, before=before)
+                rows = self.relay.edited_by_customer(edit, mirrors, case, before=row.words)
             await outbox.add(tx, *rows, now=self.clock.now())
             is_for_people = row.kind == "staff" or bool(mirrors) or case is not None
             answers = (
                 not is_for_people
                 and float(edit.ts) - float(row.ts) <= ANSWER_AGAIN_SECONDS
-                and changes_meaning(said, str(edit.body["text"]))
+                and changes_meaning(row.message.text, noted.text)
                 and not await interrupts.stopped_since(tx, edit)
             )
             if answers:
-                await interrupts.replace_body(tx, edit.id, {**noted, "answers": True})
+                await interrupts.replace_body(tx, edit.id, replace(noted, answers=True))
         self.outbox.wake()
         return replace(edit, body=noted) if answers else None
 
     async def _overheard(self, tx: Transaction, edit: InboxItem) -> InboxItem | None:
         """Handle an edit of a message to others: return it if it now mentions the app, else erase it."""
-        if not edit.body.get("to_us"):
+        if not edit.edit.to_us:
             await interrupts.overhear(tx, edit)
             return None
-        body = {**edit.body, "before": "", "answers": True}
+        body = replace(edit.edit, before="", answers=True)
         await interrupts.replace_body(tx, edit.id, body)
         return replace(edit, body=body)
 
@@ -126,11 +123,11 @@ class MessageEdits:
         async with self.database.transaction() as tx:
             row = await interrupts.written(tx, deletion.thread.team, deletion.thread.channel, deletion.said_at)
             edits = await interrupts.edits_of(tx, deletion.thread.key, deletion.said_at)
-        if row is None or interrupts.is_erased(row.body):
+        if row is None or row.body.is_erased:
             await self.database.scrub()
             return
         # A half-written answer is in no table but the journal. Messages that were not noted are in the thread.
-        standing = {row.id: [place for each in (row, *edits) for place in await self.answers.take_down(each)]}
+        standing = {row.id: [place for each in (row, *edits) for place in await self.answers.leftovers.take_down(each)]}
         async with self.database.transaction() as tx:
             await self._withdraw(tx, [row], edits, standing)
 
@@ -159,7 +156,7 @@ class MessageEdits:
             await pieces.pause()
             for row in rows:
                 written = [each for each in (row, *_edits_of(row, edits)) if each.id in begun]
-                standing[row.id] = [place for each in written for place in await self.answers.take_down(each)]
+                standing[row.id] = [place for each in written for place in await self.answers.leftovers.take_down(each)]
         # The withdrawal needs the answers, which are erased after it.
         await self._withdraw(await pieces.go_on(), rows, edits, standing)
         await self._erase(pieces.go_on, rows, edits)
@@ -168,7 +165,7 @@ class MessageEdits:
         """Store the words of a later edit in the message whose earlier edit is being answered."""
         row = await interrupts.written(tx, item.thread.team, item.thread.channel, item.said_at)
         if row is not None:
-            await interrupts.replace_body(tx, row.id, {**row.body, **_words(edit)})
+            await interrupts.replace_body(tx, row.id, row.message.reworded(edit.message, edited=edit.ts))
             await turns.reword(tx, row.id, edit.words)
 
     async def _withdraw(
@@ -185,7 +182,7 @@ class MessageEdits:
         """
         ids, thread, author = _ids(messages, edits), messages[0].thread, messages[0].author
         given = await erasure.answers_to(tx, ids)
-        others = [said.ts for said in await erasure.said_besides(tx, thread, besides=ids) if said.author != author]
+        others = await erasure.written_by_others(tx, thread, author=author)
         language = await self._language(tx, thread)
         sentence = {"text": f"_{self.sentences.say(language, 'answer_withdrawn')}_"}
         mirrors = await outbox.mirrors(tx, thread.channel, *(row.said_at for row in messages))
@@ -215,64 +212,27 @@ class MessageEdits:
         await outbox.add(tx, *rows, now=self.clock.now())
 
     async def _erase(self, go_on: GoOn, messages: Sequence[InboxItem], edits: Sequence[InboxItem]) -> None:
-        """Remove the words from every stored text, and update the posts to staff that quote them.
+        """Blank what was made from the messages, and erase the messages themselves.
 
-        The messages are from one person, in one thread. From the first transaction on, nothing new that is made from
-        the thread holds their words. The last transaction erases the words themselves. Until then, everything is done
+        They are from one person, in one thread. From the first transaction on, nothing new that is made from the
+        thread holds their words. The last transaction erases the words themselves. Until then, everything is done
         again after a crash.
         """
-        tx = await go_on()
-        first, said = messages[0], [*messages, *edits]
-        ids, thread = _ids(messages, edits), first.thread
-        by_staff = first.kind == "staff"
-        given = await erasure.answers_to(tx, ids)
-        places = list(dict.fromkeys([thread, *(each.thread for each in given)]))
-        keys = [place.key for place in places]
-        said_at = [row.said_at for row in messages]
-        mirrors = await outbox.mirrors(tx, thread.channel, *said_at)
-        # A later case of the thread that holds a copy quotes it in its transcript.
-        copied_to = [ThreadRef(thread.team, each.channel, each.thread_ts).key for each in mirrors if each.thread_ts]
-        concerned = await erasure.cases_of(
-            tx, [*keys, *copied_to], more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
-        )
-        others = await erasure.words_besides(tx, thread, concerned, besides=ids, by_staff=by_staff)
-        others += [*OWN_WORDS, *VOICES]
-        for case in await cases.find_all(tx, concerned):
-            others += self.answers.cases.messages.own_words(case)
-        unfinished = await turns.with_steps(tx, ids)
+        tx, now, said = await go_on(), self.clock.now(), [*messages, *edits]
+        deleted = await redaction.find(tx, messages, edits)
+        unfinished = await turns.with_steps(tx, deleted.ids)
         for each in said:
             if each.id in unfinished:
                 for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
-                    await spending.add(tx, use, now=self.clock.now())
-        await erasure.forget_answers(tx, ids)
+                    await spending.add(tx, use, now=now)
+        await erasure.forget_answers(tx, deleted.ids)
         await erasure.hide(tx, said)
+        await redaction.blank_threads(await go_on(), deleted, now=now)
+        await redaction.blank_cases(await go_on(), deleted, now=now)
+        await redaction.drop_proposals(await go_on(), deleted, now=now)
+        await redaction.blank_copies(await go_on(), deleted)
         tx = await go_on()
-        words = {words for each in said for words in (each.words, str(each.body.get("before", "")))}
-        clean = Redactor(words, others).clean_fields
-        since = min(row.ts for row in messages)
-        await erasure.clean_threads(tx, [*keys, *copied_to], since=since, clean=clean)
-        tx = await go_on()
-        await erasure.clean_cases(tx, concerned, clean=clean)
-        tx = await go_on()
-        spared = await erasure.others_copies(tx, concerned, besides=[(thread.channel, ts) for ts in said_at])
-        copies = {mirror.key for mirror in mirrors} | {f"relay/{edit.id}/before" for edit in edits}
-        copies |= {note for mirror in mirrors for note in notes_on(mirror)}
-        reworded = {f"{mirror.key}/edited/{edit.ts}" for mirror in mirrors for edit in edits}
-        changes = [
-            Outgoing(f"erased/{first.id}/{shown.id}", "update", shown.channel, payload, parent=key)
-            for key, shown, payload in await erasure.quoting(tx, concerned, clean=clean)
-            if key not in copies | spared and shown.channel in self.relay.staff.channels
-        ]
-        await outbox.add(tx, *changes, now=self.clock.now())
-        tx = await go_on()
-        # Posts to customers do not quote what staff wrote, except for its copies.
-        within = self.relay.staff.channels if by_staff else None
-        await erasure.clean_outbox(tx, concerned, places, ids, clean=clean, spared=spared, within=within)
-        tx = await go_on()
-        # A file is made from all the redacted texts. Slack can get it as soon as this transaction ends.
-        files = await transcripts.renewed(tx, concerned, deletion=first.id, said_at="" if by_staff else since)
-        await outbox.add(tx, *files, now=self.clock.now())
-        await erasure.blank(tx, list(copies | reworded))
+        await redaction.renew_transcripts(tx, deleted, now=now)
         await erasure.tombstone(tx, said)
 
     async def _mark(self, tx: Transaction, mirrors: list[OutboxRow]) -> str:
@@ -293,8 +253,3 @@ def _ids(messages: Iterable[InboxItem], edits: Iterable[InboxItem]) -> list[int]
 def _edits_of(message: InboxItem, edits: Iterable[InboxItem]) -> list[InboxItem]:
     """Return the edits that belong to the message."""
     return [edit for edit in edits if edit.said_at == message.said_at]
-
-
-def _words(edit: InboxItem) -> dict[str, Any]:
-    """Return the fields of an edit that the message's body takes over."""
-    return interrupts.words_in(edit.body) | {"edited": edit.ts}

@@ -14,7 +14,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
@@ -24,9 +24,10 @@ from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable
 from bot.failpoints import failpoint
 from bot.ingest.interrupts import Interrupts
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
-from bot.store import audit, forgetting, inbox, outbox, persons, spending, threads, turns
-from bot.store import interrupts as interrupts
+from bot.slack.api.directory import Directory
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.store import audit, forgetting, inbox, interrupts, outbox, persons, spending, threads, turns
+from bot.store.bodies import InteractionBody, body_as
 from bot.store.cases import ERASED
 from bot.store.database import Database, Transaction
 from bot.store.forgetting import Batch, Bounds, Place
@@ -46,10 +47,8 @@ RUNNING_TURNS_TIMEOUT = 20.0
 """How long turns that run for the person may take to end, in seconds. After that their writes are refused."""
 RUNNING_TURNS_POLL_INTERVAL = 0.2
 """Seconds between two checks whether these turns have ended."""
-COUNTS = "erased"
-"""The key in the body of the request's row that holds how much was erased so far."""
 COUNTED = ("messages", "answers", "cases", "drafts", "suggestions", "feedback", "posts", "files", "costs")
-"""What is counted: the names under COUNTS."""
+"""What is counted: the names in `InteractionBody.erased`."""
 ERASURE_POLL_INTERVAL = 5.0
 """Seconds between two queries for requests of operators."""
 
@@ -66,7 +65,7 @@ async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int
             async with database.transaction() as tx:
                 found = await persons.asked_outside(tx)
         except Exception as error:  # noqa: BLE001 - memory may run out, and the poll must not end
-            alerts.tell(logger, "wishes for an erasure were not looked for", about=type(error).__name__)
+            alerts.tell(logger, "requests to erase were not looked for", about=type(error).__name__)
             continue
         for row, thread in found:
             submit(row, thread)
@@ -77,7 +76,7 @@ class Erasure:
     """Carries erasures out. `bot.app` puts the parts together."""
 
     database: Database
-    slack: SlackClient
+    directory: Directory
     identities: Identities
     cases: Cases
     edits: MessageEdits
@@ -115,7 +114,7 @@ class Erasure:
         """Return the channel for the person, empty if Slack does not know them, and the sentences in their language."""
         try:
             customer = await self.identities.identify(item.author, with_shop=False)
-            channel = await self.slack.open_dm(item.author) if customer else ""
+            channel = await self.directory.open_dm(item.author) if customer else ""
         except SlackRefused as refusal:
             logger.warning("who is erased cannot be told", extra={"turn": item.id, "slack": refusal.error})
             return "", ""
@@ -262,10 +261,10 @@ class Erasure:
 
         The request's own row holds them, so an attempt after a crash continues to count.
         """
-        body = await inbox.body_of(tx, item.id)
-        total = Counter(dict.fromkeys(COUNTED, 0)) + Counter(body.get(COUNTS, {})) + counts
+        body = body_as(InteractionBody, await inbox.body_of(tx, item.id))
+        total = Counter(dict.fromkeys(COUNTED, 0)) + Counter(body.erased) + counts
         erased = {name: total[name] for name in COUNTED}
-        await interrupts.replace_body(tx, item.id, {**body, COUNTS: erased})
+        await interrupts.replace_body(tx, item.id, replace(body, erased=erased))
         return erased
 
     async def _tell(self, tx: Transaction, name: str, channel: str, words: str) -> None:

@@ -12,7 +12,10 @@ from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.desk.identity import Identities
 from bot.language.sentences import Sentences
-from bot.slack.client import Identity, SlackClient, SlackRefused
+from bot.slack.api.chat import Chat
+from bot.slack.api.directory import Directory
+from bot.slack.api.errors import SlackRefused
+from bot.slack.api.transport import Identity
 from bot.store import cases, inbox, threads, turns
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -39,7 +42,8 @@ class HandoverRequests:
 
     me: Identity
     database: Database
-    slack: SlackClient
+    chat: Chat
+    directory: Directory
     clock: Clock
     sentences: Sentences
     identities: Identities
@@ -48,7 +52,7 @@ class HandoverRequests:
     async def carry_out(self, item: InboxItem) -> str:
         """Open the case, or tell the person who asked why not. Return how it ended, in one stable word."""
         try:
-            message = await self._message(item.thread, item.body["message_ts"])
+            message = await self._message(item.thread, item.interaction.message_ts)
         except SlackRefused as refusal:
             if refusal.error not in NOT_HERE:
                 raise
@@ -56,9 +60,9 @@ class HandoverRequests:
             return "not_in_channel"
         customer = await self._customer_of(item.thread, message)
         if customer is None or item.thread.channel in self.cases.team_channels:
-            await self._tell(item, NOBODY if item.body["by_staff"] else await self._say(item, "not_yours"))
+            await self._tell(item, NOBODY if item.interaction.by_staff else await self._say(item, "not_yours"))
             return "nobody"
-        if customer.user != item.author and not item.body["by_staff"]:
+        if customer.user != item.author and not item.interaction.by_staff:
             await self._tell(item, await self._say(item, "not_yours"))
             return "not_yours"
         if already := await open_before(self.database, item):
@@ -67,7 +71,7 @@ class HandoverRequests:
         await self._keep(item.thread, message, customer)
         by_staff = customer.user != item.author
         reason = "called_by_staff" if by_staff else "asked_for_person"
-        by = (await self.slack.user(item.author)).display_name if by_staff else ""
+        by = (await self.directory.user(item.author)).display_name if by_staff else ""
         case = await self.cases.open(item.thread, customer, reason=reason, priority="medium", called_by=by)
         if by_staff:
             await self._tell(item, f"{case.ref} is open for <@{customer.user}>.")
@@ -75,7 +79,7 @@ class HandoverRequests:
 
     async def _message(self, thread: ThreadRef, ts: str) -> dict[str, Any]:
         """Return the message as it is now, empty if it is gone. Raises SlackRefused if the app cannot read there."""
-        found = await self.slack.replies(thread.channel, thread.ts)
+        found = await self.chat.replies(thread.channel, thread.ts)
         return next((message for message in found if message["ts"] == ts), {})
 
     async def _customer_of(self, thread: ThreadRef, message: dict[str, Any]) -> Customer | None:
@@ -92,6 +96,7 @@ class HandoverRequests:
         """Store the message as part of the conversation, unless it is stored already or is our own."""
         if message.get("user") != customer.user:
             return
+        body = said(message, self.me)
         arrival = Arrival(
             event_id=f"called/{thread.channel}/{message['ts']}",
             kind="message",
@@ -99,7 +104,7 @@ class HandoverRequests:
             ts=message["ts"],
             author=customer.user,
             author_team=customer.team,
-            body=said(message, self.me),
+            body=body,
             addressed=True,
         )
         async with self.database.transaction() as tx:
@@ -107,7 +112,7 @@ class HandoverRequests:
             known = await threads.find_thread(tx, thread)
             if known is None or not known.language:
                 # Until now no one has written to us there.
-                language = self.sentences.language_of(str(arrival.body["text"]), customer.locale)
+                language = self.sentences.language_of(body.text, customer.locale)
                 await threads.set_language(tx, thread, language)
             await inbox.insert(tx, arrival, now=self.clock.now(), state="done", reason="escalated")
 
@@ -118,9 +123,9 @@ class HandoverRequests:
             await self._tell(item, f"{case.ref} is already open.")
 
     async def _say(self, item: InboxItem, key: str) -> str:
-        locale = await self.identities.locale(await self.slack.user(item.author))
+        locale = await self.identities.locale(await self.directory.user(item.author))
         return self.sentences.say(self.sentences.language_for(locale), key)
 
     async def _tell(self, item: InboxItem, words: str) -> None:
         """Answer so that only the person who asked sees it. The app itself may not be in the channel."""
-        await self.slack.respond(item.body["response_url"], text=words)
+        await self.chat.respond(item.interaction.response_url, text=words)

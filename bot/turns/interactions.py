@@ -19,12 +19,13 @@ from bot.conversation import Customer
 from bot.desk.identity import Identities
 from bot.drafts.drafts import Drafting
 from bot.guard.guardrails import clean, mask
-from bot.help_center.articles import Articles, Decided, UnknownArticle, Wording, status_text
+from bot.help_center.articles import Articles, ArticleText, Decided, UnknownArticle, status_text
 from bot.language.sentences import Sentences
 from bot.learning.suggestions import Learning
 from bot.reporting.why import Why
-from bot.slack.client import SlackClient
+from bot.slack.api.chat import Chat
 from bot.store import turns
+from bot.store.bodies import InteractionBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.persons import REQUEST
@@ -42,7 +43,7 @@ class Interactions:
     """Carries interactions out. `bot.app` puts the parts together."""
 
     database: Database
-    slack: SlackClient
+    chat: Chat
     clock: Clock
     sentences: Sentences
     identities: Identities
@@ -65,9 +66,9 @@ class Interactions:
 
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell the person why not. Return how it ended, in one stable word."""
-        button = BUTTONS.get(item.body["action"])
+        button = BUTTONS.get(item.interaction.action)
         if button is None or button.lane == "at_once":
-            logger.warning("an unknown button was pressed", extra={"action": item.body["action"], "turn": item.id})
+            logger.warning("an unknown button was pressed", extra={"action": item.interaction.action, "turn": item.id})
             return "unknown_button"
         try:
             if button.who == "staff":
@@ -75,7 +76,7 @@ class Interactions:
             elif button.who == "customer":
                 ended = await self._customer(item, button)
             else:
-                ended = await STEPS[button.id](self, item, item.body["value"])
+                ended = await STEPS[button.id](self, item, item.interaction.value)
         except UnknownCase:
             logger.warning("a press names no case of ours", extra={"user": item.author})
             if button.who == "staff":
@@ -84,7 +85,7 @@ class Interactions:
         return ended if isinstance(ended, str) else "pressed"
 
     async def _staff(self, item: InboxItem, button: Button) -> object:
-        user, value, ended = item.author, item.body["value"], None
+        user, value, ended = item.author, item.interaction.value, None
         try:
             if not button.anywhere:
                 await self._is_here(value.partition("/")[0], item.thread.channel)
@@ -104,7 +105,7 @@ class Interactions:
                     error.case, user, button.id, channel=item.thread.channel, thread_ts=interaction_thread(item)
                 )
                 return "moved_on"
-        if SUGGEST in item.body.get("fields", {}).get("kb", ()):
+        if SUGGEST in item.interaction.fields.get("kb", ()):
             await self.accept(_suggesting(item, value))
         return ended
 
@@ -117,18 +118,18 @@ class Interactions:
     async def _join(self, item: InboxItem, ref: str) -> None:
         case = await self.cases.join(ref, item.author)
         words = f"You're helping with {case.ref} now: you're asked about each message you write in its thread."
-        await self.slack.respond(item.body["response_url"], text=words, replace=True)
+        await self.chat.respond(item.interaction.response_url, text=words, replace=True)
 
     async def tell_failed(self, item: InboxItem) -> None:
         """Tell the person who pressed that it failed: a member of staff, or a person who wants their data erased."""
-        button = BUTTONS[item.body["action"]]
+        button = BUTTONS[item.interaction.action]
         if button.id == REQUEST:
             await self.erasure.tell_failed(item)
             return
         if button.lane == "own":
             work = self.drafting if button.id == "case.draft" else self.learning
             with contextlib.suppress(UnknownCase):
-                await work.abandon(item.body["value"], asked=item.id, journal=await self._journal(item))
+                await work.abandon(item.interaction.value, asked=item.id, journal=await self._journal(item))
         await self._tell_one(item, "That didn't work: something failed on our side. Please press it again.")
 
     async def _journal(self, item: InboxItem) -> Journal:
@@ -141,19 +142,19 @@ class Interactions:
         await self.waiting.snooze(ref, item.author, alert)
 
     async def _resolve(self, item: InboxItem, ref: str) -> None:
-        fields = item.body["fields"]
+        fields = item.interaction.fields
         outcome, cause = _one_of(Outcome, fields.get("outcome")), _one_of(Cause, fields.get("cause"))
         suggest = SUGGEST in fields.get("kb", ())
         await self.cases.resolve(ref, item.author, outcome=outcome or "other", cause=cause, suggest=suggest)
 
     async def _prioritize(self, item: InboxItem, ref: str) -> None:
-        priority = _one_of(Priority, item.body["fields"].get("priority"))
+        priority = _one_of(Priority, item.interaction.fields.get("priority"))
         await self.cases.prioritize(ref, item.author, priority or "medium")
 
     async def _show_why(self, item: InboxItem, ref: str) -> None:
         card = await self.why.card(await self.cases.find(ref))
         channel, thread_ts = item.thread.channel, interaction_thread(item)
-        await self.slack.post_ephemeral(channel, item.author, text=card.text, blocks=card.blocks, thread_ts=thread_ts)
+        await self.chat.post_ephemeral(channel, item.author, text=card.text, blocks=card.blocks, thread_ts=thread_ts)
 
     async def _draft(self, item: InboxItem, ref: str) -> str:
         return await self.drafting.draft(ref, item.author, asked=item.id, journal=await self._journal(item))
@@ -174,7 +175,7 @@ class Interactions:
         return None
 
     async def _discard(self, item: InboxItem, number: str) -> None:
-        reason = item.body["action"].removeprefix("kb.discard.")
+        reason = item.interaction.action.removeprefix("kb.discard.")
         await self.articles.discard(_number(number), item.author, reason)
 
     async def _claim_and_send(self, item: InboxItem, value: str) -> None:
@@ -190,18 +191,18 @@ class Interactions:
             if sent
             else "Claimed, but your message is gone. Please write it again."
         )
-        await self.slack.respond(item.body["response_url"], text=words, replace=True)
+        await self.chat.respond(item.interaction.response_url, text=words, replace=True)
 
     async def _send(self, item: InboxItem, value: str) -> None:
         ref, _, ts = value.partition("/")
         sent = await self.relay.send(ref, item.author, ts)
         words = "On its way to the customer." if sent else "Your message is gone. Please write it again."
-        await self.slack.respond(item.body["response_url"], text=words, replace=True)
+        await self.chat.respond(item.interaction.response_url, text=words, replace=True)
 
     async def _send_draft(self, item: InboxItem, value: str) -> None:
-        ref, (asked, number), ts = value.partition("/")[0], numbers_of(value), item.body["message_ts"]
-        written = item.body.get("fields", {}).get("text")
-        words = None if written is None else mask(clean(written, limit=DRAFT_LIMIT))
+        ref, (asked, number), ts = value.partition("/")[0], numbers_of(value), item.interaction.message_ts
+        written = item.interaction.fields.get("text")
+        words = mask(clean(written, limit=DRAFT_LIMIT)) if isinstance(written, str) else None
         if not await self.drafts.send(ref, item.author, asked=asked, number=number, ts=ts, words=words):
             await self._tell_one(item, "One of these drafts was already sent. To say more, write in this thread.")
 
@@ -212,7 +213,7 @@ class Interactions:
         try:
             return await CUSTOMER_STEPS[button.id](self, item, customer)
         except MovedOn as error:
-            if error.case.ref == item.body["value"] and error.case.customer != customer.user:
+            if error.case.ref == item.interaction.value and error.case.customer != customer.user:
                 return await self._refuse(item, customer)
             if item.fence == 1 or not button.is_done(error.case, customer.user):
                 await self.cases.tell_customer(error.case, item.thread, customer)
@@ -221,7 +222,7 @@ class Interactions:
 
     async def _not_solved(self, item: InboxItem, customer: Customer) -> None:
         """Reopen the case, or open another one if it is too late for that."""
-        ref = item.body["value"]
+        ref = item.interaction.value
         try:
             await self.cases.reopen(ref, customer.user)
         except MovedOn as error:
@@ -232,7 +233,7 @@ class Interactions:
 
     async def _call_person(self, item: InboxItem, customer: Customer) -> str | None:
         """Open a case, or tell the customer about the case that is open already."""
-        if not await self._is_theirs(item.body["value"], customer.user):
+        if not await self._is_theirs(item.interaction.value, customer.user):
             return await self._refuse(item, customer)
         if case := await open_before(self.database, item):
             await self.cases.tell_customer(case, item.thread, customer)
@@ -254,17 +255,15 @@ class Interactions:
             return await turns.customer_of(tx, int(turn)) in (user, None)
 
     async def _tell_one(self, item: InboxItem, words: str) -> None:
-        await self.slack.post_ephemeral(
-            item.thread.channel, item.author, text=words, thread_ts=interaction_thread(item)
-        )
+        await self.chat.post_ephemeral(item.thread.channel, item.author, text=words, thread_ts=interaction_thread(item))
 
 
-def interaction_thread(interaction: Arrival | InboxItem) -> str | None:
+def interaction_thread(pressed: Arrival | InboxItem) -> str | None:
     """Return the thread of the button. None if it is in the channel itself, such as on a card."""
     # The thread of an interaction with its own lane is only that lane. It is not a thread in the channel.
-    has_own_lane = BUTTONS[interaction.body["action"]].lane == "own"
-    is_root = has_own_lane or interaction.body["message_ts"] == interaction.thread.ts
-    return None if is_root else interaction.thread.ts
+    has_own_lane = BUTTONS[pressed.interaction.action].lane == "own"
+    is_root = has_own_lane or pressed.interaction.message_ts == pressed.thread.ts
+    return None if is_root else pressed.thread.ts
 
 
 def _one_of(closed: Any, value: object) -> Any:
@@ -282,19 +281,19 @@ def _suggesting(item: InboxItem, case: str) -> Arrival:
         ts=lane,
         author=item.author,
         author_team=item.author_team,
-        body={"action": "kb.suggest", "value": case, "message_ts": lane, "response_url": "", "text": ""},
+        body=InteractionBody("kb.suggest", case, message_ts=lane),
         addressed=True,
     )
 
 
 def _field(item: InboxItem, name: str) -> str:
     """Return what was filled in or chosen in the field. Empty if nothing was."""
-    return str(item.body["fields"].get(name) or "")
+    return str(item.interaction.fields.get(name) or "")
 
 
-def _wording(item: InboxItem) -> Wording:
+def _wording(item: InboxItem) -> ArticleText:
     """Return the title, question and answer that were filled in."""
-    return Wording(*(_field(item, name) for name in ("title", "question", "answer")))
+    return ArticleText(*(_field(item, name) for name in ("title", "question", "answer")))
 
 
 def _number(text: str) -> int:
@@ -341,10 +340,10 @@ STEPS: Mapping[str, Step] = {
 CUSTOMER_STEPS: Mapping[str, CustomerStep] = {
     "esc.customer": Interactions._call_person,
     "esc.accept": Interactions._call_person,
-    "esc.cancel": lambda its, item, customer: its.cases.cancel(item.body["value"], customer.user),
-    "esc.urgent": lambda its, item, customer: its.waiting.urge(item.body["value"], customer.user),
-    "esc.wait": lambda its, item, customer: its.waiting.can_wait(item.body["value"], customer.user),
-    "esc.keep": lambda its, item, customer: its.waiting.keep_helping(item.body["value"], customer.user),
+    "esc.cancel": lambda its, item, customer: its.cases.cancel(item.interaction.value, customer.user),
+    "esc.urgent": lambda its, item, customer: its.waiting.urge(item.interaction.value, customer.user),
+    "esc.wait": lambda its, item, customer: its.waiting.can_wait(item.interaction.value, customer.user),
+    "esc.keep": lambda its, item, customer: its.waiting.keep_helping(item.interaction.value, customer.user),
     "case.reopen": Interactions._not_solved,
 }
 """What each button of a customer runs."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult
 from bot.conversation import Customer
 from bot.ingest.interrupts import Interrupt
-from bot.language.sentences import Language
-from bot.store.inbox import InboxItem, naming_files
+from bot.language.languages import Language
+from bot.store.bodies import naming_files
+from bot.store.inbox import InboxItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from bot.guard.claims import Claim, ClaimGate
 from bot.guard.tool_results import ESCALATE, SEARCH
 from bot.guard.values import Value
 from bot.ingest.interrupts import Interrupt
-from bot.slack.stream import TaskStatus
+from bot.slack.stream_text import TaskStatus
 
 FAILURES_KEPT = 8
 """How many failed requests to models are stored for one turn."""

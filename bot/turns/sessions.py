@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from bot.conversation import ThreadRef
 from bot.errors import Unreachable
-from bot.language.sentences import Language, Sentences
-from bot.slack.client import SlackClient, SlackUnanswered
-from bot.slack.sessions import SessionStatus
+from bot.language.languages import Language
+from bot.language.sentences import Sentences
+from bot.slack.api.errors import SlackUnanswered
+from bot.slack.api.sessions import Sessions, SessionStatus
 from bot.store import cases
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -39,7 +40,7 @@ class TurnSessions:
     """Sets the status in Slack. `bot.app` puts the parts together."""
 
     database: Database
-    slack: SlackClient
+    sessions: Sessions
     sentences: Sentences
 
     async def show_work(self, item: InboxItem, language: Language) -> None:
@@ -51,7 +52,7 @@ class TurnSessions:
         thread = item.thread
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STATUS_DELAY):
-                await self.slack.show_work(
+                await self.sessions.show_work(
                     thread.channel,
                     thread.ts,
                     text=self.sentences.say(language, "status_looking"),
@@ -98,7 +99,7 @@ class TurnSessions:
         thread = item.thread
         # Pressing Stop does not change the session by itself. What a crashed process showed is unknown.
         is_unknown = item.fence > 1 or item.kind == "stop"
-        ledger = self.slack.sessions
+        ledger = self.sessions.ledger
         is_busy = ledger.is_busy(thread.channel, thread.ts)
         if not is_unknown and not is_busy and not ledger.is_shown(thread.channel, thread.ts, "active"):
             return None
@@ -107,7 +108,7 @@ class TurnSessions:
             return None
         try:
             async with asyncio.timeout(STATUS_DELAY):
-                await self.slack.settle_session(thread.channel, thread.ts, status, clears_line=is_unknown)
+                await self.sessions.settle(thread.channel, thread.ts, status, clears_line=is_unknown)
         except (SlackUnanswered, TimeoutError):
             logger.info("a session is settled later", extra={"turn": item.id})
             key = f"turn/{item.id}/session/{item.fence}"

@@ -28,7 +28,6 @@ from bot.agent.messages import AgentMessage, CustomerMessage
 from bot.cases.buttons import BUTTONS
 from bot.cases.case import may_be_reopened
 from bot.cases.cases import Cases
-from bot.cases.messages import SAID_FIRST, status_text
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
@@ -40,17 +39,17 @@ from bot.desk.identity import Identities
 from bot.desk.intents import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
 from bot.failpoints import failpoint
-from bot.ingest.dead_letters import UNSTORABLE, dead_line
+from bot.ingest.dead_letters import dead_line
 from bot.ingest.interrupts import Interrupt, Interrupted, Interrupts
-from bot.language.sentences import Language, Sentences
-from bot.slack.client import DEAD_TOKEN, PERSON_GONE, SlackRefused, SlackUnanswered
+from bot.language.languages import Language
+from bot.language.sentences import Sentences
+from bot.slack.api.errors import DEAD_TOKEN, PERSON_GONE, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
-from bot.store import attempts, inbox, outbox, pauses, threads, turns
+from bot.store import attempts, inbox, interrupts, outbox, pauses, threads, turns
 from bot.store import cases as case_rows
-from bot.store import interrupts as interrupts
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.store.inbox import FinishedState, InboxItem, file_names
+from bot.store.inbox import FinishedState, InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.persons import REQUEST
 from bot.store.threads import ThreadState
@@ -63,6 +62,7 @@ from bot.turns.interactions import Interactions
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
+from bot.views.announcements import SAID_FIRST, status_text
 
 logger = logging.getLogger(__name__)
 
@@ -210,7 +210,7 @@ class Turns:
             )
             if is_left and (item.fence > 1 or reason == "unreachable"):
                 why = "dead_letter" if state == "dead" else reason
-                await self.answers.keep_leftover(tx, item, reason=why, may_return=state == "dead")
+                await self.answers.leftovers.save(tx, item, reason=why, may_return=state == "dead")
             if state == "dead":
                 await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
         failpoint("row_closed")
@@ -229,7 +229,7 @@ class Turns:
         try:
             if ended:
                 return "done", await self._answered_before(item, ended)
-            if item.attempts > ATTEMPTS or item.body.get(UNSTORABLE):
+            if item.attempts > ATTEMPTS or item.body.unstorable:
                 return await self._give_up(item)
             return await self._work(item, interrupt, over=over)
         except asyncio.CancelledError:
@@ -260,7 +260,7 @@ class Turns:
 
     async def _answered_before(self, item: InboxItem, ended: str) -> str:
         """Finish a row that was answered before a crash. Check its message for danger if that was not done."""
-        is_for_us = item.thread.is_direct or item.body.get("to_us", True)
+        is_for_us = item.thread.is_direct or item.message.to_us
         if self.danger_check is None or not is_for_us or item.attempts > ATTEMPTS:
             return ended
         seen = await self.danger_check.again(item)
@@ -291,7 +291,8 @@ class Turns:
     async def _work(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Ending:
         if item.kind in ("message", "edit"):
             return await self._customer_thought(item, interrupt, over=over)
-        async with asyncio.timeout(erasure.SECONDS if item.body.get("action") == REQUEST else TURN_OVERHEAD_TIMEOUT):
+        is_erasure = item.kind == "interaction" and item.interaction.action == REQUEST
+        async with asyncio.timeout(erasure.SECONDS if is_erasure else TURN_OVERHEAD_TIMEOUT):
             match item.kind:
                 case "delete":
                     await self.edits.deleted(item)
@@ -324,7 +325,7 @@ class Turns:
                 await self._leave(item)
                 return "dropped", OVERHEARD
             if item.interrupt == "stop":
-                return "done", await self.answers.stop_leftover(item, await self._language(item))
+                return "done", await self.answers.leftovers.stop(item, await self._language(item))
             if over is not None and not await self._is_for_people(item):
                 return await self._over_limit(item, over)
         return await self._customer_wrote(item, interrupt, hearing, is_over=over is not None)
@@ -356,9 +357,9 @@ class Turns:
         In a channel, a mention is for us, and so is a reply of the person who was answered last. What the customer of
         a case writes goes to the people on the case.
         """
-        if item.thread.is_direct or item.body.get("to_us", True):
+        if item.thread.is_direct or item.message.to_us:
             return Hearing()
-        text, others = item.words, frozenset(item.body["others"])
+        text, others = item.words, frozenset(item.message.others)
         async with self.database.transaction() as tx:
             case = await case_rows.find_open(tx, item.thread)
             ended = None if case else await case_rows.latest_of(tx, item.thread)
@@ -367,7 +368,7 @@ class Turns:
             episode = await self.summaries.read(tx, item.thread, state) if state else None
         if case is not None and item.author == case.customer:
             # They may mention the people on the case by name.
-            is_for_others = item.body["leads"] and not any(case.speaker(other) is not None for other in others)
+            is_for_others = item.message.leads and not any(case.speaker(other) is not None for other in others)
             return Hearing(not is_for_others, is_unasked=True)
         if others:
             return Hearing(False)
@@ -415,7 +416,7 @@ class Turns:
         incoming = IncomingMessage(
             item, customer, language, state.agent, episode, interrupt, state.epoch, state.local_changes, hearing
         )
-        if item.body.get("masked"):
+        if item.message.masked:
             await self._say(incoming, "masked")
         seen = await self.danger_check.noted(item) if self.danger_check else None
         danger = find_danger(item.words) or (seen.danger if seen else None)
@@ -432,15 +433,19 @@ class Turns:
         if item.interrupt == "called":
             return "done", await self._call(incoming)
         reason = danger or ("asked_for_person" if policy.asks_for_person(item.words) else None)
-        if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
+        if is_paused and not reason and not await self.answers.leftovers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
-        has_nothing = is_stop or not (reason or item.body["text"])
-        if hearing.is_unasked and has_nothing and not await self.answers.has_begun(item, before=self.clock.now()):
+        has_nothing = is_stop or not (reason or item.message.text)
+        if (
+            hearing.is_unasked
+            and has_nothing
+            and not await self.answers.leftovers.has_begun(item, before=self.clock.now())
+        ):
             # There is nothing to stop, and the person did not ask us anything.
             await self._leave(item)
             return "dropped", OVERHEARD
-        if not item.body["text"]:
-            await self._say(incoming, "file_unread" if item.body.get("files") else "greeting")
+        if not item.message.text:
+            await self._say(incoming, "file_unread" if item.message.files else "greeting")
             return "done", "no_words"
         if is_stop:
             return "done", await self._nothing_runs(incoming)
@@ -463,13 +468,13 @@ class Turns:
     async def _to_people(self, case: Case, incoming: IncomingMessage, *, is_helped: bool) -> str:
         """Give a message to the people on its case, and perhaps to the assistant too if `is_helped` is True."""
         item = incoming.item
-        if case.waits and await self.answers.has_begun(item, before=case.opened_at):
+        if case.waits and await self.answers.leftovers.has_begun(item, before=case.opened_at):
             # This very answer may have opened the case. Until staff claim it, the answer continues.
             return await self._answer(incoming) if item.interrupt != "called" else await self._call(incoming)
         if is_helped and await self._may_help(case, item):
             await self.relay.from_customer(case, item, incoming.customer, is_helped=True)
             return await self._help(case, incoming)
-        await self.answers.close_leftover(item)
+        await self.answers.leftovers.close(item)
         await self.relay.from_customer(case, item, incoming.customer)
         if case.waits and item.author == case.customer and says_settled(item.words):
             await self.interactions.waiting.offer_end(case.ref, key=f"turn/{item.id}/settled")
@@ -489,7 +494,7 @@ class Turns:
         its turn comes.
         """
         item = incoming.item
-        await self.answers.close_leftover(item)
+        await self.answers.leftovers.close(item)
         if seen:
             await self._see_to(incoming, seen)
         else:
@@ -508,12 +513,12 @@ class Turns:
         """Whether the message belongs to the ended case, and not to an answer that has begun."""
         now = self.clock.now()
         is_theirs = ended.customer == customer.user and may_be_reopened(ended, now=now)
-        return is_theirs and not await self.answers.has_begun(item, before=now)
+        return is_theirs and not await self.answers.leftovers.has_begun(item, before=now)
 
     async def _comes_back(self, ended: Case, incoming: IncomingMessage, danger: Danger | None) -> str:
         """Handle a message after a person solved the case: pass thanks on, or reopen the case with the message."""
         item, customer = incoming.item, incoming.customer
-        if danger is None and not item.body.get("files") and is_last_word(item.words):
+        if danger is None and not item.message.files and is_last_word(item.words):
             await self.relay.thanked(ended, item)
             return "thanked"
         case = await self.cases.reopen(ended.ref, customer.user, wrote=True)
@@ -530,7 +535,7 @@ class Turns:
             case.waits
             and case.keeps_helping
             and item.author == case.customer
-            and bool(item.body["text"])
+            and bool(item.message.text)
             and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or find_danger(text))
             and not await self.budgets.set_aside(item)
         )
@@ -580,8 +585,8 @@ class Turns:
 
     async def _nothing_runs(self, incoming: IncomingMessage) -> str:
         """Answer a stop that came as a message. Nothing runs, unless a running message was edited into a stop."""
-        if await self.answers.has_begun(incoming.item, before=self.clock.now()):
-            return await self.answers.stop_leftover(incoming.item, incoming.language)
+        if await self.answers.leftovers.has_begun(incoming.item, before=self.clock.now()):
+            return await self.answers.leftovers.stop(incoming.item, incoming.language)
         await self._say(incoming, "nothing_to_stop")
         return "nothing_to_stop"
 
@@ -591,14 +596,14 @@ class Turns:
             item,
             incoming.customer,
             incoming.language,
-            str(item.body["text"]),
+            item.message.text,
             incoming.agent,
             episode.number,
             episode.history,
             episode.covered,
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
             heading=self._heading(incoming),
-            files=file_names(item.body),
+            files=item.message.file_names,
             epoch=incoming.epoch,
             local_changes=incoming.local_changes,
             is_unasked=incoming.hearing.is_unasked,
@@ -618,7 +623,7 @@ class Turns:
     def _heading(self, incoming: IncomingMessage) -> str:
         """Return the lines before the answer: that it answers an edit, and which files were not read."""
         lines = [self.sentences.say(incoming.language, "saw_edit")] if incoming.item.kind == "edit" else []
-        if names := file_names(incoming.item.body):
+        if names := incoming.item.message.file_names:
             shown = ", ".join(f"`{name.replace('`', '')[:FILE_NAME_LIMIT]}`" for name in names[:FILES_NAMED])
             files = f"{shown} …" if len(names) > FILES_NAMED else shown
             lines.append(self.sentences.say(incoming.language, "file_beside", files=files))
@@ -681,8 +686,8 @@ class Turns:
             return "dropped", "deleted"
         if item.interrupt == "stop" and item.attempts <= 2 * ATTEMPTS:
             async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
-                return "done", await self.answers.stop_leftover(item, await self._language(item))
-        reason = UNSTORABLE if item.body.get(UNSTORABLE) else "failed"
+                return "done", await self.answers.leftovers.stop(item, await self._language(item))
+        reason = "unstorable" if item.body.unstorable else "failed"
         logger.error(
             "a row is set aside as a dead letter",
             extra={"turn": item.id, "kind": item.kind, "why": reason, "fault": self.faults.get(item.id, "")},
@@ -692,20 +697,20 @@ class Turns:
         if item.kind == "staff":
             await self.relay.not_sent(item)
             return "dead", reason
-        if item.kind in ("stop", "delete") or (item.kind == "edit" and not item.body.get("answers")):
+        if item.kind in ("stop", "delete") or (item.kind == "edit" and not item.edit.answers):
             return "dead", reason
         if item.kind == "interaction":
-            button = BUTTONS.get(item.body.get("action", ""))
+            button = BUTTONS.get(item.interaction.action)
             if button is None:
                 return "dead", reason
             if button.who in ("staff", "anyone"):
                 await self.interactions.tell_failed(item)
                 return "dead", reason
-        if item.body.get("to_us") is False and not self._is_for_a_person(item.words):
+        if item.kind != "interaction" and not item.message.to_us and not self._is_for_a_person(item.words):
             # The message was not for us, so no one waits for an answer.
-            await self.answers.close_leftover(item)
+            await self.answers.leftovers.close(item)
             return "dead", reason
-        await self.answers.close_leftover(item)
+        await self.answers.leftovers.close(item)
         await self.cases.open(item.thread, await self._somebody(item), reason="technical", priority="high")
         return "dead", reason
 

@@ -105,15 +105,6 @@ def replaced(*, by: str, number: str) -> str:
     return f":arrows_counterclockwise: *Replaced* by <@{by}>: article {number} takes its place."
 
 
-def bare(origin: str) -> list[Card]:
-    """The cards with empty values, so that only the texts that are always the same remain."""
-    page = Close("", "", 0.0, contradicts=True, excerpt="")
-    asked = [suggestion(number=1, origin=origin, by="", title="", question="", answer="", close=page, has_gaps=True)]
-    outcomes = [approved(number=1, by="", at=0.0), forgotten(by=""), replaced(by="", number="1"), EXPIRED]
-    outcomes += [discarded(by="", reason=reason) for reason in REASONS]
-    return asked + [decided(origin=origin, title="", question="", answer="", outcome=each) for each in outcomes]
-
-
 EXPIRED = ":hourglass: *Expired*: no one decided within four weeks."
 
 

@@ -1,14 +1,15 @@
-"""Dialogs for staff, as pure functions that build modal views from simple values.
+"""Dialogs for staff, as pure functions that build modal views.
 
 A dialog is named by its `callback_id`. Slack returns the input under the ids of its blocks, one value for each. The
 `private_metadata` says what a dialog is about. The person who fills the dialog in can read it, and the code must not
 trust it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.slack.blocks import Block, capped, context, plain, section
+from bot.store.cases import Case
 from bot.views.staff_cards import CAUSES, OUTCOMES, PRIORITIES
 
 NOTE_LIMIT = 1_000
@@ -23,18 +24,18 @@ ANSWER_LIMIT = 2_400
 """The most characters of an article's parts."""
 
 
-def hand_back(*, case: str, about: str) -> Block:
+def hand_back(case: Case, *, about: str) -> Block:
     """Hand a case back. `note` is what the assistant should know."""
     words = "The assistant answers the customer again. It sees your note; no customer does."
     note = _text("note", "Note for the assistant", most=NOTE_LIMIT, lines=True, optional=True)
-    return _modal("submit.handback", f"Hand back {case}", "Hand back", context(words), note, about=about)
+    return _modal("submit.handback", f"Hand back {case.ref}", "Hand back", context(words), note, about=about)
 
 
-def resolve(*, case: str, about: str) -> Block:
+def resolve(case: Case, *, about: str) -> Block:
     """Resolve a case. `outcome` is how it ended, `cause` what it was about, and `kb` whether to suggest an article."""
     return _modal(
         "submit.resolve",
-        f"Resolve {case}",
+        f"Resolve {case.ref}",
         "Resolve",
         _radio("outcome", "How did it end?", OUTCOMES, present="solved"),
         _select("cause", "What was it about?", CAUSES),
@@ -58,45 +59,47 @@ def article(*, title: str, question: str, answer: str, about: str) -> Block:
     )
 
 
-def edit_draft(*, case: str, text: str, about: str) -> Block:
+def edit_draft(case: Case, *, text: str, about: str) -> Block:
     """Edit a draft before it is sent. `text` is its words."""
     words = context("This sends your reply to the customer, under your name.")
     block = _text("text", "Reply", most=DRAFT_LIMIT, lines=True, initial=text)
-    return _modal("submit.draft", f"Reply in {case}", "Send", words, block, about=about)
+    return _modal("submit.draft", f"Reply in {case.ref}", "Send", words, block, about=about)
 
 
-def priority(*, case: str, present: str, about: str) -> Block:
+def priority(case: Case, *, about: str) -> Block:
     """Choose the `priority` of a case."""
-    chosen = _radio("priority", "Priority", PRIORITIES, present=present)
-    return _modal("submit.priority", f"Priority of {case}", "Set", chosen, about=about)
+    chosen = _radio("priority", "Priority", PRIORITIES, present=case.priority)
+    return _modal("submit.priority", f"Priority of {case.ref}", "Set", chosen, about=about)
 
 
-def spam(*, case: str, about: str) -> Block:
+def spam(case: Case, *, about: str) -> Block:
     """Confirm that a case is closed as spam."""
     words = (
-        f"Close {case}? The customer is told that the team won't reply. "
+        f"Close {case.ref}? The customer is told that the team won't reply. "
         "They aren't asked for a rating, and the assistant answers what they write next."
     )
-    return _modal("submit.spam", f"{case} is spam", "Mark as spam", section(words), about=about)
+    return _modal("submit.spam", f"{case.ref} is spam", "Mark as spam", section(words), about=about)
 
 
-def transfer(*, case: str, desks: Mapping[str, str], about: str) -> Block:
+def transfer(case: Case, *, desks: Mapping[str, str], about: str) -> Block:
     """Choose the `desk` that a case is transferred to. `desks` are channel -> name."""
     words = (
-        f"{case} waits there to be claimed. The customer is told that colleagues who know more about it have it now."
+        f"{case.ref} waits there to be claimed. "
+        "The customer is told that colleagues who know more about it have it now."
     )
     chosen = _select("desk", "Which desk?", desks, optional=False)
-    return _modal("submit.transfer", f"Transfer {case}", "Transfer", context(words), chosen, about=about)
+    return _modal("submit.transfer", f"Transfer {case.ref}", "Transfer", context(words), chosen, about=about)
 
 
-def merge(*, case: str, others: Mapping[str, str], about: str) -> Block:
-    """Choose the case that this one is merged `into`. `others` are the customer's other cases -> their names."""
+def merge(case: Case, *, others: Sequence[Case], about: str) -> Block:
+    """Choose the case that this one is merged `into`. `others` are the customer's other cases."""
     words = (
         "New messages of this case go to the other case's thread. "
         "The customer is told, and gets your answers in their thread of that case."
     )
-    chosen = _select("into", "Merge into which case?", others, optional=False)
-    return _modal("submit.merge", f"Merge {case}", "Merge", context(words), chosen, about=about)
+    named = {each.ref: f"{each.ref} · {each.title}" for each in others}
+    chosen = _select("into", "Merge into which case?", named, optional=False)
+    return _modal("submit.merge", f"Merge {case.ref}", "Merge", context(words), chosen, about=about)
 
 
 def filled_in(values: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str | list[str]]:

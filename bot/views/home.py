@@ -1,48 +1,24 @@
-"""The app's Home tab, as pure functions that build views from simple values: one for customers and one for staff."""
+"""The app's Home tab, as pure functions that build views from cases: one for customers and one for staff."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from bot.language.sentences import LANGUAGES, Language, Sentences
+from bot.language.languages import Language, read_section
+from bot.language.sentences import Sentences
 from bot.slack.blocks import Block, actions, button, capped, context, header, moment, one_line, plain, section
 from bot.slack.mrkdwn import escape
+from bot.store.cases import Case
+from bot.store.erasure import NO_TITLE
 from bot.store.persons import REQUEST
 from bot.views.staff_cards import PRIORITIES
 
 MAX_SHOWN_CASES = 20
 """The most cases in a list. A tab has at most a hundred blocks, and no one reads more."""
-LANGUAGE_NAMES: dict[Language, str] = {
-    "en": "English",
-    "id": "Bahasa Indonesia",
-    "de": "Deutsch",
-    "es": "Español",
-    "fr": "Français",
-}
 AS_IN_SLACK = "slack"
 """The choice to use the language that is set in Slack."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One case in a list."""
-
-    ref: str
-    title: str
-    state: str
-    since: float
-    """When the case began to wait, was claimed or ended, depending on its state, in seconds since 1970."""
-    staff: str = ""
-    """The owner: their name for customers, their Slack id for staff."""
-    customer: str = ""
-    priority: str = ""
-    link: str = ""
-    """The address of the thread for customers, and of the card for staff."""
-    late: bool = False
-    """Whether the case has waited longer than its target."""
-
-
 def for_customer(
-    sentences: Sentences, language: Language, *, open_cases: Sequence[Entry], past: Sequence[Entry], chosen: str
+    sentences: Sentences, language: Language, *, open_cases: Sequence[Case], past: Sequence[Case], chosen: str
 ) -> Block:
     """The tab for a customer: their cases, the language, and the button to erase their data.
 
@@ -53,14 +29,14 @@ def for_customer(
         return sentences.say(language, key, **values)
 
     blocks = [section(say("greeting")), header(say("home_open"))]
-    blocks += [_of_customer(sentences, language, entry) for entry in open_cases[:MAX_SHOWN_CASES]]
+    blocks += [_of_customer(sentences, language, case) for case in open_cases[:MAX_SHOWN_CASES]]
     if not open_cases:
         blocks.append(context(say("home_none")))
     if past:
         blocks.append(header(say("home_past")))
-        blocks += [_of_customer(sentences, language, entry) for entry in past[:MAX_SHOWN_CASES]]
+        blocks += [_of_customer(sentences, language, case) for case in past[:MAX_SHOWN_CASES]]
     as_in_slack = _option(say("home_language_slack"), AS_IN_SLACK)
-    options = [as_in_slack, *(_option(LANGUAGE_NAMES[each], each) for each in LANGUAGES)]
+    options = [as_in_slack, *(_option(name, code) for code, name in read_section("name").items())]
     menu = {
         "type": "static_select",
         "action_id": "home.language",
@@ -81,10 +57,10 @@ def for_customer(
 
 
 def for_staff(
+    cases: Sequence[Case],
     *,
-    waiting: Sequence[Entry],
-    mine: Sequence[Entry],
-    others: Sequence[Entry],
+    user: str,
+    links: Mapping[int, str],
     figures: str,
     knowledge: str,
     paused: Sequence[str],
@@ -92,21 +68,25 @@ def for_staff(
 ) -> Block:
     """The tab for staff: the queue, the metrics and the knowledge base.
 
-    `figures` (the metrics) and `knowledge` are mrkdwn. `paused` are the channels in which the assistant is silent. `at`
-    is the present time.
+    `cases` are the open ones, `user` is the person who reads the tab, and `links` are the addresses of the cases' cards
+    by the case's id. `figures` (the metrics) and `knowledge` are mrkdwn. `paused` are the channels in which the
+    assistant is silent. `at` is the present time.
     """
-    late = sum(entry.late for entry in waiting)
+    waiting, mine = [case for case in cases if case.waits], [case for case in cases if case.is_with(user)]
+    others = [case for case in cases if case.state == "human" and not case.is_with(user)]
+    late = sum(case.is_late for case in waiting)
     counts = f"{len(waiting)} waiting · {late} late · {len(mine)} with you · {len(others)} with colleagues"
     blocks = [
         header("Cases"),
         context(f"{counts} · as of {moment(at, '{time}')}"),
         actions(button("home.refresh", "Refresh", "staff")),
     ]
-    for title, entries in (("Waiting", waiting), ("With you", mine), ("With colleagues", others)):
-        if entries:
-            blocks += [section(f"*{title}*"), *(_of_staff(entry) for entry in entries[:MAX_SHOWN_CASES])]
-            if len(entries) > MAX_SHOWN_CASES:
-                blocks.append(context(f"and {len(entries) - MAX_SHOWN_CASES} more: `/frontdesk cases`"))
+    for title, listed in (("Waiting", waiting), ("With you", mine), ("With colleagues", others)):
+        if listed:
+            shown = listed[:MAX_SHOWN_CASES]
+            blocks += [section(f"*{title}*"), *(_of_staff(case, links.get(case.id, "")) for case in shown)]
+            if len(listed) > MAX_SHOWN_CASES:
+                blocks.append(context(f"and {len(listed) - MAX_SHOWN_CASES} more: `/frontdesk cases`"))
     if not (waiting or mine or others):
         blocks.append(section("No open cases."))
     blocks += [header("Metrics"), section(figures), header("Knowledge base"), section(knowledge)]
@@ -115,27 +95,29 @@ def for_staff(
     return {"type": "home", "blocks": blocks}
 
 
-def _of_customer(sentences: Sentences, language: Language, entry: Entry) -> Block:
+def _of_customer(sentences: Sentences, language: Language, case: Case) -> Block:
     key = {"waiting": "home_waiting", "out_of_hours": "home_waiting", "human": "home_human", "resolved": "home_solved"}
-    stands = sentences.say(language, key.get(entry.state, "home_ended"), staff=one_line(entry.staff, 80))
-    when = moment(entry.since, "{date_short} {time}")
-    return _linked(f"*{entry.ref}* · {one_line(entry.title, 150)}\n{stands} · {when}", entry)
+    status = sentences.say(language, key.get(case.state, "home_ended"), staff=one_line(case.owner_name or "", 80))
+    when = moment(case.since, "{date_short} {time}")
+    title = sentences.say(language, "session_untitled") if case.title == NO_TITLE else case.title
+    return _linked(case, f"{status} · {when}", case.link, title=title)
 
 
-def _of_staff(entry: Entry) -> Block:
-    late = " · :alarm_clock: late" if entry.late else ""
-    who = f" · <@{entry.staff}>" if entry.staff else ""
-    priority = PRIORITIES.get(entry.priority, escape(entry.priority))
-    since = moment(entry.since, "since {date_short} {time}")
-    about = f"{priority} · {one_line(entry.customer, 80)}{who} · {since}{late}"
-    return _linked(f"*{entry.ref}* · {one_line(entry.title, 150)}\n{about}", entry)
+def _of_staff(case: Case, link: str) -> Block:
+    late = " · :alarm_clock: late" if case.is_late else ""
+    who = f" · <@{case.owner}>" if case.owner else ""
+    priority = PRIORITIES.get(case.priority, escape(case.priority))
+    since = moment(case.since, "since {date_short} {time}")
+    return _linked(
+        case, f"{priority} · {one_line(case.customer_name, 80)}{who} · {since}{late}", link, title=case.title
+    )
 
 
-def _linked(words: str, entry: Entry) -> Block:
-    block = section(words)
-    if not entry.link:
+def _linked(case: Case, about: str, link: str, *, title: str) -> Block:
+    block = section(f"*{case.ref}* · {one_line(title, 150)}\n{about}")
+    if not link:
         return block
-    opener = {**button("home.open", "→", entry.ref, label=entry.ref), "url": entry.link}
+    opener = {**button("home.open", "→", case.ref, label=case.ref), "url": link}
     return {**block, "accessory": opener}
 
 

@@ -1,12 +1,15 @@
-"""The messages with buttons for staff in a team channel, as pure functions that build blocks from simple values.
+"""The messages with buttons for staff in a team channel, as pure functions that build blocks from a case.
 
 Button values only name the case and are not trusted: the code that handles the interaction looks up the present state.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from bot.conversation import MemberType
 from bot.slack.blocks import (
+    LINK,
     Block,
     Card,
     actions,
@@ -23,10 +26,36 @@ from bot.slack.blocks import (
     section,
 )
 from bot.slack.mrkdwn import escape
+from bot.store.cases import Case, ref_of
+from bot.store.erasure import GONE_COPY, NO_TITLE
 
 PRIORITIES = {"high": ":red_circle: High", "medium": ":large_orange_circle: Medium", "low": ":white_circle: Low"}
 """Priority -> how it is shown, with a color and its name."""
 
+WHY = {
+    "asked_for_person": "asked for a person",
+    "upset": "is upset",
+    "no_answer": "no answer in the help pages",
+    "billing": "a dispute about money",
+    "security": "account security",
+    "legal": "a legal matter",
+    "sensitive": "mentions law, fraud or theft",
+    "crisis": "suicide risk: their own or someone else's",
+    "harm": "someone is hurt or in danger",
+    "threat": "is being threatened or followed",
+    "fraud": "someone else is using their account, money or name",
+    "change": "wants a change that the assistant can't make",
+    "technical": "the assistant couldn't answer",
+    "declined": "the model refused to answer",
+    "technical_part": "the assistant couldn't answer everything",
+    "shop_down": "the shop's systems didn't answer",
+    "pages_down": "the help pages couldn't be searched",
+    "budget": "a spending limit was reached",
+    "called_by_staff": "a colleague escalated it",
+    "not_solved": "says that an earlier case isn't solved",
+    "other": "the assistant asked for help",
+}
+"""Reason -> what the card says."""
 
 OUTCOMES = {
     "solved": "Solved",
@@ -45,8 +74,12 @@ CAUSES = {
     "other": "Something else",
 }
 """Cause of a case -> its words in dialogs and on cards."""
+SEPARATOR = " · "
+"""What stands between a case's number and its title."""
 PAGES = "pages"
 """The id of the block that names the pages that drafts rest on."""
+SUMMARY = "summary"
+"""The id of the block that holds a case's summary."""
 MORE = {
     "priority": "Set priority…",
     "transfer": "Transfer…",
@@ -56,174 +89,126 @@ MORE = {
 }
 """The menu of an open case's card: the entry's name in the button id, such as `case.more.priority` -> its text. Slack
 shows at most five entries."""
+MEMBER_NOTES: dict[MemberType, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
+"""Member type -> what cards say about the customer."""
 
 
-def case_card(
-    *,
-    case: str,
-    title: str,
-    customer: str,
-    customer_note: str,
-    priority: str,
-    why: str,
-    since: float,
-    summary: str,
-    opens: float | None = None,
-    facts: str = "",
-    permalink: str = "",
-) -> Card:
-    """The card of a case that no one has claimed yet. While the desk is closed, it says when the desk `opens`.
+def case_card(case: Case, *, reply_due: float | None = None, by: str = "") -> Card:
+    """The card of a case in its present state.
 
-    `customer` is the customer's Slack user id. `customer_note` is verified information about them (their workspace,
-    their shop account). `summary` is what the assistant wrote. It is in a labelled plain text field of its own, so it
-    can imitate no other part of the card. `since` and `opens` are seconds since 1970.
+    `reply_due` is when a person's first reply is due, in seconds since 1970. `by` is the Slack id of the user who ended
+    the case.
     """
-    return Card(
-        f"{escape(case)}: {one_line(why, 200)} ({priority} priority). Customer: <@{customer}>",
-        (
-            header(f"{case} · {title}"),
-            fields(
-                ("Customer", _customer(customer, customer_note)),
-                ("Priority", PRIORITIES.get(priority, escape(priority))),
-                ("Why", one_line(why, 300)),
-                ("Waiting", moment(since, "since {date_short} {time}")),
-                ("Desk opens", moment(opens, "{date_short} {time}") if opens else ""),
-            ),
-            *_summary(summary),
-            actions(
-                button("case.claim", "Claim", case, style="primary"),
-                button("case.handback", "Hand back to assistant", case),
-                _more(case),
-                block_id="case",
-            ),
-            *_small_print(facts, permalink),
+    match case.state:
+        case "waiting" | "out_of_hours":
+            return _waiting_card(case)
+        case "human":
+            return _claimed_card(case, reply_due)
+        case "merged":
+            return _merged_card(case, by)
+        case _:
+            return _ended_card(case, by)
+
+
+def _waiting_card(case: Case) -> Card:
+    """The card of a case that no one has claimed yet. While the desk is closed, it says when the desk opens."""
+    opens = case.due if case.state == "out_of_hours" else None
+    return _card(
+        case,
+        f"{case.ref}: {one_line(_why(case), 200)} ({case.priority} priority). Customer: <@{case.customer}>",
+        fields(
+            *_about(case),
+            ("Waiting", moment(case.since, "since {date_short} {time}")),
+            ("Desk opens", moment(opens, "{date_short} {time}") if opens else ""),
+        ),
+        *_summary(case.summary),
+        actions(
+            button("case.claim", "Claim", case.ref, style="primary"),
+            button("case.handback", "Hand back to assistant", case.ref),
+            _more(case),
+            block_id="case",
         ),
     )
 
 
-def claimed_card(
-    *,
-    case: str,
-    title: str,
-    customer: str,
-    customer_note: str,
-    priority: str,
-    why: str,
-    summary: str,
-    staff: str,
-    staff_name: str,
-    at: float,
-    due: float | None = None,
-    helpers: Sequence[str] = (),
-    facts: str = "",
-    permalink: str = "",
-) -> Card:
-    """The card of a case that `staff` (a Slack user id) has claimed. It replaces the card of the waiting case.
-
-    `due` is when the first reply is due, in seconds since 1970.
-    """
-    reply = f" · first reply due {moment(due, '{time}')}" if due else ""
-    return Card(
-        f"{escape(case)} is claimed by <@{staff}>",
-        (
-            header(f"{case} · {title}"),
-            section(f":large_green_circle: *Claimed by <@{staff}>* {moment(at, '{time}')}{reply}"),
-            fields(
-                ("Customer", _customer(customer, customer_note)),
-                ("Priority", PRIORITIES.get(priority, escape(priority))),
-                ("Why", one_line(why, 300)),
-                ("Helping", ", ".join(f"<@{helper}>" for helper in helpers)),
-            ),
-            *_summary(summary),
-            actions(
-                button("case.resolve", "Resolve", case, style="primary"),
-                button("case.draft", "Draft replies", case),
-                _take_over("Take over", case, staff_name),
-                button("case.handback", "Hand back to assistant", case),
-                _more(case),
-                block_id="case",
-            ),
-            *_small_print(facts, permalink),
+def _claimed_card(case: Case, reply_due: float | None) -> Card:
+    reply = f" · first reply due {moment(reply_due, '{time}')}" if reply_due else ""
+    claimed = f"*Claimed by <@{case.owner or ''}>* {moment(case.claimed_at or 0.0, '{time}')}{reply}"
+    return _card(
+        case,
+        f"{case.ref} is claimed by <@{case.owner or ''}>",
+        section(f":large_green_circle: {claimed}"),
+        fields(*_about(case), ("Helping", ", ".join(f"<@{helper.person}>" for helper in case.helpers))),
+        *_summary(case.summary),
+        actions(
+            button("case.resolve", "Resolve", case.ref, style="primary"),
+            button("case.draft", "Draft replies", case.ref),
+            _take_over("Take over", case),
+            button("case.handback", "Hand back to assistant", case.ref),
+            _more(case),
+            block_id="case",
         ),
     )
 
 
-def closed_card(
-    *,
-    case: str,
-    title: str,
-    customer: str,
-    outcome: str,
-    by: str | None,
-    at: float,
-    cause: str = "",
-    customer_note: str = "",
-    summary: str = "",
-    facts: str = "",
-    permalink: str = "",
-    teaches: bool = False,
-) -> Card:
-    """The card of a case that has ended.
-
-    `outcome` says how it ended, such as "Solved", `cause` what it was about, and `by` (a Slack user id) who ended it.
-    `teaches` adds the button that suggests an article.
-    """
-    whose = f" by <@{by}>" if by else ""
-    return Card(
-        f"{escape(case)}: {one_line(outcome, 100)}{whose}",
-        (
-            header(f"{case} · {title}"),
-            section(f":white_check_mark: *{one_line(outcome, 100)}*{whose} {moment(at, '{date_short} {time}')}"),
-            fields(("Customer", _customer(customer, customer_note)), ("Cause", escape(cause))),
-            *_summary(summary),
-            *((actions(button("kb.suggest", "Suggest an article", case), block_id="case"),) if teaches else ()),
-            *_small_print(facts, permalink),
-        ),
+def _ended_card(case: Case, by: str) -> Card:
+    """The card of a case that has ended. If a person replied in it, it has the button that suggests an article."""
+    outcome = "Back with the assistant" if case.state == "bot" else OUTCOMES.get(case.outcome, "Solved")
+    suggest = [actions(button("kb.suggest", "Suggest an article", case.ref), block_id="case")]
+    return _card(
+        case,
+        f"{case.ref}: {outcome}{_by(by)}",
+        section(f":white_check_mark: *{outcome}*{_by(by)} {_ended_at(case)}"),
+        fields(("Customer", f"<@{case.customer}>"), ("Cause", CAUSES.get(case.cause, ""))),
+        *(suggest if case.replied_at is not None else ()),
     )
 
 
-def transferred_card(
-    *, case: str, title: str, customer: str, to: str, by: str, at: float, link: str = "", permalink: str = ""
-) -> Card:
-    """The card of a case that another desk has. `to` is that desk's channel, `link` the address of the card there."""
+def _merged_card(case: Case, by: str) -> Card:
+    """The card of a case that was merged into another one. It links to the other one's card."""
+    into = ref_of(case.merged_into or 0)
+    return _card(
+        case,
+        f"{case.ref} was merged into {into}{_by(by)}",
+        section(f":link: *Merged into* <{LINK}|{into}>{_by(by)} {_ended_at(case)}"),
+        fields(("Customer", f"<@{case.customer}>")),
+    )
+
+
+def transferred_card(case: Case, *, to: str, by: str, link: str = "") -> Card:
+    """The card at the desk that had the case before. `to` is the other desk's channel, `link` the card's address there.
+
+    `by` is the Slack id of the user who transferred it.
+    """
+    at = moment(case.waiting_since or 0.0, "{date_short} {time}")
     there = f" · <{link}|its card there>" if link else ""
     return Card(
-        f"{escape(case)} was transferred to <#{to}> by <@{by}>",
+        f"{case.ref} was transferred to <#{to}> by <@{by}>",
         (
-            header(f"{case} · {title}"),
-            section(f":arrow_right: *Transferred to* <#{to}> by <@{by}> {moment(at, '{date_short} {time}')}{there}"),
-            fields(("Customer", _customer(customer, ""))),
-            *_small_print("", permalink),
+            header(f"{case.ref}{SEPARATOR}{case.title}"),
+            section(f":arrow_right: *Transferred to* <#{to}> by <@{by}> {at}{there}"),
+            fields(("Customer", f"<@{case.customer}>")),
+            *_small_print(_customer_thread(case)),
         ),
     )
 
 
-def merged_card(
-    *,
-    case: str,
-    title: str,
-    customer: str,
-    into: str,
-    by: str | None,
-    at: float,
-    link: str,
-    facts: str = "",
-    permalink: str = "",
-) -> Card:
-    """The card of a case that was merged into another one. `link` is the address of the other one's card."""
-    whose = f" by <@{by}>" if by else ""
-    return Card(
-        f"{escape(case)} was merged into {escape(into)}{whose}",
-        (
-            header(f"{case} · {title}"),
-            section(f":link: *Merged into* <{link}|{escape(into)}>{whose} {moment(at, '{date_short} {time}')}"),
-            fields(("Customer", _customer(customer, ""))),
-            *_small_print(facts, permalink),
-        ),
-    )
+def without_matter(stored: Any) -> Any:
+    """The JSON of stored cards with a neutral title, and without what the summary says."""
+    match stored:
+        case {"type": "header", "text": {"text": str(text)}}:
+            return header(f"{text.partition(SEPARATOR)[0]}{SEPARATOR}{NO_TITLE}")
+        case {"block_id": block} if block == SUMMARY:
+            return {**stored, "text": plain(GONE_COPY, emoji=False)}
+        case dict():
+            return {name: without_matter(each) for name, each in stored.items()}
+        case list():
+            return [without_matter(each) for each in stored]
+        case _:
+            return stored
 
 
-def thread_opener(*, case: str, messages: int, is_whole: bool) -> Card:
+def thread_opener(case: Case, *, messages: int, is_whole: bool) -> Card:
     """The first reply under a case's card. It says whose words reach the customer, and what of the conversation
     follows."""
     words = (
@@ -233,133 +218,140 @@ def thread_opener(*, case: str, messages: int, is_whole: bool) -> Card:
     follows = f"The last {messages} messages follow" if messages > 1 else "The customer's message follows"
     follows += "." if is_whole else ", and the whole conversation as a file."
     return Card(
-        f"{escape(case)}: what the claimer writes here goes to the customer; `//` starts an internal note.",
+        f"{case.ref}: what the claimer writes here goes to the customer; `//` starts an internal note.",
         (section(words), context(f"{follows} Card numbers and passwords are hidden.")),
     )
 
 
-def taken_from(*, case: str, staff: str, before: str) -> Card:
-    """For the case's thread: `staff` took the case over from `before`. Both are Slack user ids and are mentioned."""
+def taken_over(case: Case, before: Case, _by: str) -> Card:
+    """For the case's thread: the owner took the case over from the owner of `before`. Both are mentioned."""
     words = (
-        f"<@{staff}> took over {escape(case)} from <@{before}>. "
-        f"<@{before}>, your messages here no longer reach the customer."
+        f"<@{case.owner or ''}> took over {case.ref} from <@{before.owner or ''}>. "
+        f"<@{before.owner or ''}>, your messages here no longer reach the customer."
     )
     return Card(words, ())
 
 
-def helps(*, case: str, staff: str, owner: str) -> Card:
-    """For the case's thread: `staff` helps `owner`. Both are Slack user ids and are mentioned."""
+def joined(case: Case, _before: Case, by: str) -> Card:
+    """For the case's thread: the user `by` helps the owner. Both are mentioned."""
     words = (
-        f"<@{staff}> is helping <@{owner}> with {escape(case)}. "
+        f"<@{by}> is helping <@{case.owner or ''}> with {case.ref}. "
         "What they write here stays internal until they press *Send to the customer*."
     )
     return Card(words, ())
 
 
-def owner_left(*, case: str, staff: str, staff_name: str) -> Card:
+def reopened(case: Case, _before: Case, _by: str) -> Card:
+    """For the case's thread: the customer says that it is not solved. The last owner is mentioned."""
+    return _open_again(case, "says it isn't solved")
+
+
+def wrote_again(case: Case, _before: Case, _by: str) -> Card:
+    """For the case's thread: the customer wrote after the case was resolved. The last owner is mentioned."""
+    return _open_again(case, "wrote again")
+
+
+def owner_left(case: Case) -> Card:
     """For the case's thread: the customer writes to an owner who is no longer staff."""
     words = (
-        f":warning: The customer has written, but <@{staff}>, who is on {escape(case)}, is no longer on the team. "
-        "Someone else has to take it over."
+        f":warning: The customer has written, but <@{case.owner or ''}>, who is on {case.ref}, "
+        "is no longer on the team. Someone else has to take it over."
     )
-    return Card(words, (section(words), actions(_take_over("Take it over", case, staff_name, style="primary"))))
+    return Card(words, (section(words), actions(_take_over("Take it over", case, style="primary"))))
 
 
-def came_from(*, case: str, channel: str, staff: str, link: str) -> Card:
-    """For the case's thread at a desk: which other desk had the case, and who transferred it."""
-    words = f"<@{staff}> transferred {escape(case)} here from <#{channel}>. <{link}|What the team wrote there>"
-    return Card(words, ())
+def came_from(case: Case, *, channel: str, by: str) -> Card:
+    """For the case's thread at a desk: which other desk had the case, and who transferred it. It links to the card
+    there."""
+    return Card(f"<@{by}> transferred {case.ref} here from <#{channel}>. <{LINK}|What the team wrote there>", ())
 
 
-def is_back(*, case: str, link: str) -> Card:
-    """For the channel of a desk that had the case before: the case is back."""
-    return Card(f":arrow_left: {escape(case)} is back here, waiting to be claimed: <{link}|its card>.", ())
+def is_back(case: Case) -> Card:
+    """For the channel of a desk that had the case before: the case is back. It links to the card."""
+    return Card(f":arrow_left: {case.ref} is back here, waiting to be claimed: <{LINK}|its card>.", ())
 
 
-def took_in(*, case: str, staff: str) -> str:
+def took_in(case: Case, *, by: str) -> str:
     """The line above the transcript of a merged case, in the thread of the case that it was merged into."""
     return (
-        f":link: <@{staff}> merged {escape(case)} into this case. What the customer writes in its thread appears "
+        f":link: <@{by}> merged {case.ref} into this case. What the customer writes in its thread appears "
         "here from now on, and they get your answers in this case's thread. Said before:"
     )
 
 
-def elsewhere(*, case: str, channel: str, link: str, files: str = "") -> Card:
-    """For a person who writes or presses a button where the case was before. `files` names the files they shared."""
-    words = f"{escape(case)} is in <#{channel}> now: <{link}|its card>. What you write here stays internal."
+def elsewhere(case: Case, *, channel: str, link: str = LINK, files: str = "") -> Card:
+    """For a person who writes or presses a button where the case was before.
+
+    `channel` and `link` are where its card is. `files` names the files that the person shared.
+    """
+    words = f"{case.ref} is in <#{channel}> now: <{link}|its card>. What you write here stays internal."
     words += _kept_inside(files)
     return Card(words, (section(words),))
 
 
-def helper_prompt(*, case: str, ts: str) -> Card:
+def helper_prompt(case: Case, *, ts: str) -> Card:
     """For a helper who writes in the case's thread. `ts` is the timestamp of their message."""
-    words = f"You're helping with {escape(case)}. Should the customer get your message?"
-    return Card(
-        words,
-        (
-            section(words),
-            actions(
-                button("relay.send", "Send to the customer", f"{case}/{ts}", style="primary"),
-                button("relay.note", "Keep as internal note", f"{case}/{ts}"),
-            ),
-        ),
-    )
+    words = f"You're helping with {case.ref}. Should the customer get your message?"
+    return _prompt(words, case, ts, button("relay.send", "Send to the customer", f"{case.ref}/{ts}", style="primary"))
 
 
-def take_over_prompt(*, case: str, ts: str) -> Card:
+def take_over_prompt(case: Case, *, ts: str) -> Card:
     """For a person who writes in the thread of a case that no one has claimed. `ts` is their message's timestamp."""
-    words = f"{escape(case)} isn't claimed yet. What should I do with your message?"
-    return Card(
-        words,
-        (
-            section(words),
-            actions(
-                button("relay.claim_send", "Claim and send", f"{case}/{ts}", style="primary"),
-                button("relay.note", "Keep as internal note", f"{case}/{ts}"),
-            ),
-        ),
-    )
+    words = f"{case.ref} isn't claimed yet. What should I do with your message?"
+    return _prompt(words, case, ts, button("relay.claim_send", "Claim and send", f"{case.ref}/{ts}", style="primary"))
 
 
-def lost_race(*, case: str, staff: str, staff_name: str) -> Card:
+def lost_race(case: Case) -> Card:
     """For a person who pressed a button that speaks for a case while another person has it."""
-    words = f"<@{staff}> has claimed {escape(case)}. Nothing you write in its thread reaches the customer."
-    return _with_take_over(words, case, staff_name)
+    words = f"<@{case.owner or ''}> has claimed {case.ref}. Nothing you write in its thread reaches the customer."
+    return _with_take_over(words, case)
 
 
-def unread(*, case: str, staff: str, staff_name: str, files: str = "") -> Card:
+def unread(case: Case, *, files: str = "") -> Card:
     """For a person who writes under a case that another person has. `files` names the files they shared."""
     words = (
-        f"The customer doesn't see what you write here: <@{staff}> is on {escape(case)}. "
+        f"The customer doesn't see what you write here: <@{case.owner or ''}> is on {case.ref}. "
         "To answer them yourself, help as second person or take it over, then write it again."
     )
-    return _with_take_over(f"{words}{_kept_inside(files)}", case, staff_name)
+    return _with_take_over(f"{words}{_kept_inside(files)}", case)
 
 
-def over(*, case: str, with_assistant: bool, files: str = "") -> Card:
+def over(case: Case, *, files: str = "") -> Card:
     """For a person who writes under a case that has ended. `files` names the files they shared."""
-    how = "is back with the assistant" if with_assistant else "is over"
-    return Card(f"The customer doesn't see what you write here: {escape(case)} {how}.{_kept_inside(files)}", ())
+    how = "is back with the assistant" if case.state == "bot" else "is over"
+    return Card(f"The customer doesn't see what you write here: {case.ref} {how}.{_kept_inside(files)}", ())
 
 
-def _kept_inside(files: str) -> str:
-    return f" Not sent to the customer: {files}." if files else ""
-
-
-def unclaimed(*, case: str, words: str, mention: str, snooze: str = "") -> Card:
+def unclaimed(case: Case, words: str, *, mention: str = "", snooze: str = "") -> Card:
     """For the case's thread: no one has claimed the case, and why that matters now.
 
     `mention` calls people. It is in the text too, because Slack notifies people named there. `snooze` is the value of
     the button that delays the next SLA step. If it is empty, there is no such button.
     """
     said = f"{mention} {words}".strip()
-    buttons = [button("case.claim", "Claim", case, style="primary")]
+    buttons = [button("case.claim", "Claim", case.ref, style="primary")]
     if snooze:
         buttons.append(button("case.snooze", "Snooze 10 min", snooze))
     return Card(said, (alert(said), actions(*buttons)))
 
 
-def overdue(*, case: str, waited: float, target: float, spoke: float | None, is_last: bool) -> str:
+def desk_opened(case: Case) -> Card:
+    """For the case's thread: the desk has opened, and the case waits from now on."""
+    return unclaimed(case, f"{case.ref} came in while the desk was closed. It's waiting now.")
+
+
+def urgent(case: Case, *, mention: str) -> Card:
+    """For the case's thread: the customer cannot wait for the desk to open. `mention` calls people."""
+    return unclaimed(case, f"{case.ref}: the customer says it can't wait until the desk opens.", mention=mention)
+
+
+def snoozed(case: Case, *, by: str) -> Card:
+    """The alert after the user `by` delayed the next SLA step. It calls no one."""
+    until = moment(case.due or 0.0, "{date_short} {time}")
+    return unclaimed(case, f"{case.ref} is still waiting. Snoozed by <@{by}> until {until}.")
+
+
+def overdue(case: Case, *, waited: float, target: float, spoke: float | None, is_last: bool) -> str:
     """The sentence that says how long a case has waited.
 
     `waited` and `target` are minutes of open desk. `spoke` is when the customer wrote last.
@@ -370,12 +362,12 @@ def overdue(*, case: str, waited: float, target: float, spoke: float | None, is_
         if is_last
         else ""
     )
-    return f"{escape(case)} has waited *{_minutes(waited)}* (target {_minutes(target)}).{last}{end}"
+    return f"{case.ref} has waited *{_minutes(waited)}* (target {_minutes(target)}).{last}{end}"
 
 
-def for_lead(*, words: str, link: str) -> Card:
-    """For the direct messages with the lead. `words` are those of `overdue`. `link` is the address of the card."""
-    return Card(f"{words} It's yours until someone presses *Claim* on <{link}|its card>.", ())
+def for_lead(words: str) -> Card:
+    """For the direct messages with the lead. `words` are those of `overdue`. It links to the card."""
+    return Card(f"{words} It's yours until someone presses *Claim* on <{LINK}|its card>.", ())
 
 
 def withheld(*, is_secret: bool, turn: int) -> Card:
@@ -388,29 +380,34 @@ def withheld(*, is_secret: bool, turn: int) -> Card:
     return Card(f"{words} Any more of these today are only counted in the log.", ())
 
 
-def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper: bool = False) -> Card:
-    """For a person (`reader`) whose button no longer fits. `state` is the case's state and `staff` its owner."""
-    before = f" <@{staff}> was on it." if staff else ""
-    match state:
-        case "human" if is_helper:
-            words = f"You're helping with {escape(case)}: you're asked about each message you write in its thread."
-        case "human" if staff == reader:
-            words = f"You already have {escape(case)}: what you write in its thread goes to the customer."
-        case "human":
-            words = f"{escape(case)} has moved on: <@{staff}> is on it now."
-        case "waiting":
-            words = f"{escape(case)} has moved on: no one has it, and it's waiting to be claimed."
-        case "out_of_hours":
-            words = f"{escape(case)} has moved on: no one has it, and it's waiting for the desk to open."
-        case "resolved":
-            words = f"{escape(case)} has moved on: it's solved.{before}"
-        case "merged":
-            words = f"{escape(case)} has moved on: it was merged into another case. Its card says which."
-        case "closed":
-            words = f"{escape(case)} has moved on: it's closed.{before}"
-        case _:
-            words = f"{escape(case)} has moved on: the assistant has it again.{before}"
+def moved_on(case: Case, *, reader: str) -> Card:
+    """For a person (`reader`) whose button no longer fits: how the case is now."""
+    if case.is_with(reader):
+        words = f"You already have {case.ref}: what you write in its thread goes to the customer."
+    elif case.speaker(reader) is not None:
+        words = f"You're helping with {case.ref}: you're asked about each message you write in its thread."
+    else:
+        words = f"{case.ref} has moved on: {_now(case)}"
     return Card(words, (section(words),))
+
+
+def _now(case: Case) -> str:
+    before = f" <@{case.owner}> was on it." if case.owner else ""
+    match case.state:
+        case "human":
+            return f"<@{case.owner}> is on it now."
+        case "waiting":
+            return "no one has it, and it's waiting to be claimed."
+        case "out_of_hours":
+            return "no one has it, and it's waiting for the desk to open."
+        case "resolved":
+            return f"it's solved.{before}"
+        case "merged":
+            return "it was merged into another case. Its card says which."
+        case "closed":
+            return f"it's closed.{before}"
+        case _:
+            return f"the assistant has it again.{before}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,30 +426,29 @@ class Choice:
 
 
 def drafts(
+    case: Case,
     *,
-    case: str,
     asked: int,
     texts: Sequence[tuple[str, str]],
     doubtful: Collection[int] = (),
     choice: Choice | None = None,
-    others_read: bool = False,
     pages: str = "",
 ) -> Card:
     """Draft replies to choose from, in the case's thread. With a `choice` the message says so and has no buttons.
 
     `texts` are pairs of a draft's voice ("Short") and its words as mrkdwn. Together they must fit into one message. The
     words are quoted, so they can imitate no other part of the message. `asked` is the id of the interaction that asked
-    for the drafts. `doubtful` are the numbers of drafts that claim an action without evidence. `others_read` is set if
-    other people read the customer's thread. `pages` names, in mrkdwn, the pages that the drafts rest on.
+    for the drafts. `doubtful` are the numbers of drafts that claim an action without evidence. `pages` names, in
+    mrkdwn, the pages that the drafts rest on.
     """
     blocks = [
-        section(f":pencil2: *Draft replies for {escape(case)}* · only the team sees these"),
+        section(f":pencil2: *Draft replies for {case.ref}* · only the team sees these"),
         context(
             "The language model wrote these, and no one has checked them: read before you send. "
             "“Edit…” sends one with your changes."
         ),
     ]
-    if others_read:
+    if not case.thread.is_direct:
         words = "Other people can read what you send: the customer asked in a channel. These drafts use no lookups."
         blocks.append(context(f":busts_in_silhouette: {words}"))
     for number, (title, text) in enumerate(texts, start=1):
@@ -467,14 +463,14 @@ def drafts(
             )
         if choice is None:
             label = f"Send draft {number} to the customer"
-            value = f"{case}/{asked}/{number}"
+            value = f"{case.ref}/{asked}/{number}"
             send = button("draft.send", "Send this", value, label=label)
             blocks.append(actions(send, button("draft.edit", "Edit…", value, label=f"Edit draft {number}")))
         elif choice.number == number:
             blocks.append(context(_chosen(choice)))
     if pages:
         blocks.append({**context(pages), "block_id": PAGES})
-    return Card(f"Draft replies for {escape(case)}, written by the language model: read before you send.", (*blocks,))
+    return Card(f"Draft replies for {case.ref}, written by the language model: read before you send.", (*blocks,))
 
 
 def refreshing(words: str, *, run: str) -> Card:
@@ -495,41 +491,87 @@ def _minutes(minutes: float) -> str:
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
-def _customer(customer: str, note: str) -> str:
-    return f"<@{customer}>" + (f" · {one_line(note, 200)}" if note else "")
+def _card(case: Case, text: str, *blocks: Block) -> Card:
+    """The case's name, the blocks, and in small print more facts and a link to the customer's thread."""
+    follows = f"follows {ref_of(case.follows)}" if case.follows else ""
+    facts = _small_print(follows, "reopened" if case.reopened else "", _customer_thread(case))
+    return Card(text, (header(f"{case.ref}{SEPARATOR}{case.title}"), *blocks, *facts))
+
+
+def _about(case: Case) -> tuple[tuple[str, str], ...]:
+    """The fields of an open case."""
+    note = MEMBER_NOTES.get(case.member_type, "")  # type: ignore[call-overload]  # the column holds nothing else
+    return (
+        ("Customer", f"<@{case.customer}>" + (f" · {note}" if note else "")),
+        ("Priority", PRIORITIES.get(case.priority, escape(case.priority))),
+        ("Why", one_line(_why(case), 300)),
+    )
+
+
+def _why(case: Case) -> str:
+    return WHY.get(case.reason, case.reason)
+
+
+def _by(user: str) -> str:
+    return f" by <@{user}>" if user else ""
+
+
+def _ended_at(case: Case) -> str:
+    return moment(case.ended_at or 0.0, "{date_short} {time}")
 
 
 def _summary(summary: str) -> tuple[Block, ...]:
+    """What the assistant wrote, in a labelled plain text field of its own, so it can imitate no other part."""
     if not summary.strip():
         return ()
     return (
         context("Summary, written by the assistant"),
-        {"type": "section", "text": plain(capped(summary, 1_500), emoji=False)},
+        {"type": "section", "text": plain(capped(summary, 1_500), emoji=False), "block_id": SUMMARY},
     )
 
 
-def _small_print(facts: str, permalink: str) -> tuple[Block, ...]:
-    thread = f"<{escape(permalink)}|customer thread>" if permalink else ""
-    line = " · ".join(part for part in (one_line(facts, 1_000), thread) if part)
+def _small_print(*facts: str) -> tuple[Block, ...]:
+    line = " · ".join(fact for fact in facts if fact)
     return (context(line),) if line else ()
 
 
-def _more(case: str) -> Block:
+def _customer_thread(case: Case) -> str:
+    """A link to the customer's thread. Empty for direct messages, which only the customer can open."""
+    return f"<{escape(case.link)}|customer thread>" if case.link and not case.thread.is_direct else ""
+
+
+def _open_again(case: Case, what: str) -> Card:
+    called = f"<@{case.last_owner}> " if case.last_owner else ""
+    return Card(f"{called}{case.ref} is open again: {one_line(case.customer_name, 80)} {what}.", ())
+
+
+def _prompt(words: str, case: Case, ts: str, send: Block) -> Card:
+    """Ask what to do with the message at `ts`. `send` is the button that sends it to the customer."""
+    note = button("relay.note", "Keep as internal note", f"{case.ref}/{ts}")
+    return Card(words, (section(words), actions(send, note)))
+
+
+def _kept_inside(files: str) -> str:
+    return f" Not sent to the customer: {files}." if files else ""
+
+
+def _more(case: Case) -> Block:
     """The menu of rare actions for a case."""
-    return overflow("case.more", *((f"{name}/{case}", text) for name, text in MORE.items()))
+    return overflow("case.more", *((f"{name}/{case.ref}", text) for name, text in MORE.items()))
 
 
-def _with_take_over(words: str, case: str, staff_name: str) -> Card:
-    join = button("case.join", "Help as second person", case)
-    return Card(words, (section(words), actions(join, _take_over("Take it over", case, staff_name, style="danger"))))
+def _with_take_over(words: str, case: Case) -> Card:
+    join = button("case.join", "Help as second person", case.ref)
+    return Card(words, (section(words), actions(join, _take_over("Take it over", case, style="danger"))))
 
 
-def _take_over(text: str, case: str, staff_name: str, *, style: str = "") -> Block:
-    """The button to take the case over from the person of that name, after a confirmation."""
+def _take_over(text: str, case: Case, *, style: str = "") -> Block:
+    """The button to take the case over from its owner, after a confirmation."""
+    told = f"{capped(case.owner_name or '', 100)} will be told, and your messages reach the customer from then on."
     confirm = {
-        "title": plain(f"Take over {case}?"),
-        "text": plain(f"{capped(staff_name, 100)} will be told, and your messages reach the customer from then on."),
+        "title": plain(f"Take over {case.ref}?"),
+        "text": plain(told),
         "confirm": plain("Take over"),
         "deny": plain("Cancel"),
     }
-    return {**button("case.takeover", text, case, style=style), "confirm": confirm}
+    return {**button("case.takeover", text, case.ref, style=style), "confirm": confirm}

@@ -24,7 +24,7 @@ import yaml
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, ToolResult
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.claims import ClaimGate, Grounds
-from bot.guard.grounding import Kept
+from bot.guard.grounding import EpisodeEvidence
 from bot.guard.guardrails import OutputGate
 
 FOLDER = Path(__file__).parent
@@ -69,7 +69,7 @@ def _stopped(scene: Mapping[str, Any], text: str, *, with_values: bool) -> str:
     said += [AgentMessage(each) for each in scene.get("earlier_answers", ())]
     said += [CustomerMessage(each) for each in scene.get("asked", ())]
     today = date.fromisoformat(str(scene["today"])) if "today" in scene else None
-    kept = Kept(lambda: results, lambda: pages, said, today=today, link_hosts=HOSTS) if with_values else None
+    kept = EpisodeEvidence(lambda: results, lambda: pages, said, today=today, link_hosts=HOSTS) if with_values else None
     grounds = Grounds(results=lambda: results, passages=lambda: pages, kept=kept)
     gate = ClaimGate(load_wordings(), grounds, OutputGate(HOSTS))
     gate.feed(text)

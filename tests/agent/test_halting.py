@@ -140,10 +140,10 @@ async def test_what_was_changed_is_found_again_under_what_was_asked_for(part: st
     first = ScriptedModel(calls(call("refund", {"order": "1"}, id="c1")), says("Refunded."))
     await till.run(first, Halt(), within, desk)
     name = f"{part}/call-c1" if part else "call-c1"
-    deed = await journal.recall(name)
-    assert deed is not None
+    entry = await journal.recall(name)
+    assert entry is not None
     kept = MemoryJournal()
-    await kept.record(deed["write"], deed)
+    await kept.record(entry["write"], entry)
     again = ScriptedModel(
         calls(call("refund", {"order": "1"}, id="x9"), call("refund", {"order": "2"}, id="x8")), says("Ok.")
     )

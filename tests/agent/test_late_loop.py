@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections import Counter as Tally
+from collections import Counter
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ async def test_a_stream_is_not_given_up_for_the_time_in_which_nobody_read_it(beg
     await asyncio.sleep(begun)
     await freeze(FREEZE)
     outcomes = await asyncio.gather(*turns)
-    assert Tally(outcome.reason for outcome in outcomes) == {"": 20}
+    assert Counter(outcome.reason for outcome in outcomes) == {"": 20}
 
 
 async def test_turns_that_begin_while_the_loop_is_held_up_are_all_answered_at_the_first_try(
@@ -59,7 +59,7 @@ async def test_turns_that_begin_while_the_loop_is_held_up_are_all_answered_at_th
     turns = [asyncio.create_task(desk.run(models=Models((endpoint,)), limits=Limits())) for desk in desks]
     await freeze(FREEZE)
     outcomes = await asyncio.gather(*turns)
-    assert Tally(outcome.text or outcome.reason for outcome in outcomes) == {"Hello.": 60}
+    assert Counter(outcome.text or outcome.reason for outcome in outcomes) == {"Hello.": 60}
     assert not any(desk.happened(ModelRetried) for desk in desks)
     assert endpoint.breaker.fault is None
 

@@ -42,8 +42,8 @@ async def seen(browser: Browser, desk: World, *, left: str = "U0CUSTOMERA:D0CUST
 
 async def test_a_case_comes_is_claimed_and_answered(browser: Browser, desk: World) -> None:
     async with seen(browser, desk) as page:
-        wish = "The lamp of my order ORD-12345 arrived broken. Can I talk to a person, please?"
-        await write(page, f"{CUSTOMER} .channel .composer textarea", wish)
+        message = "The lamp of my order ORD-12345 arrived broken. Can I talk to a person, please?"
+        await write(page, f"{CUSTOMER} .channel .composer textarea", message)
         await waiting(page, "lamp")
         await picture(page, "staff-card", half="right", height=500)
         await claim(page, "lamp")
@@ -128,8 +128,8 @@ async def test_a_solved_case_teaches(browser: Browser, desk: World) -> None:
 
 async def test_nobody_claims_and_the_desk_is_called(browser: Browser, desk: World) -> None:
     async with seen(browser, desk, left=CUSTOMER_B) as page:
-        wish = "This is the third time I write! My vase is broken and nobody answers. I am furious."
-        await write(page, f"{CUSTOMER} .channel .composer textarea", wish)
+        message = "This is the third time I write! My vase is broken and nobody answers. I am furious."
+        await write(page, f"{CUSTOMER} .channel .composer textarea", message)
         await waiting(page, "vase")
         call = page.locator(f"{AGENTS} .channel .message").filter(has=page.locator("[data-action-id='case.snooze']"))
         await expect(call).to_be_visible(timeout=3 * PATIENCE)
@@ -140,9 +140,9 @@ async def test_nobody_claims_and_the_desk_is_called(browser: Browser, desk: Worl
         await picture(page, "staff-home", half="right", height=1000)
 
 
-async def claimed(page: Page, wish: str, words: str) -> None:
+async def claimed(page: Page, message: str, words: str) -> None:
     """Customer A's case with Agent A, its thread open in both halves."""
-    await write(page, f"{CUSTOMER} .channel .composer textarea", wish)
+    await write(page, f"{CUSTOMER} .channel .composer textarea", message)
     await claim(page, words)
 
 

@@ -29,8 +29,16 @@ async def cases(database: Database, slack: LocalSlack) -> Cases:
     async with database.transaction() as tx:
         await begin(tx, arrival("1.1", text="My parcel is lost, card 4111 1111 1111 1111"))
     clock = ManualClock()
-    outbox = Outbox(database, slack.client, clock)
-    return Cases(database, outbox, slack.client, clock, CaseMessages(load_sentences(), "C0AGENTS"), Metrics())
+    outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
+    return Cases(
+        database,
+        outbox,
+        slack.client.chat,
+        slack.client.directory,
+        clock,
+        CaseMessages(load_sentences(), "C0AGENTS"),
+        Metrics(),
+    )
 
 
 async def keys(database: Database) -> list[str]:

@@ -12,6 +12,7 @@ from bot.language.sentences import load_sentences
 from bot.slack import files as copying
 from bot.slack import outbox as sending
 from bot.store import outbox
+from bot.store.bodies import AttachedFile
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -44,7 +45,7 @@ class FilesDesk(Desk):
     card: str
 
     async def begins(self, *, owner: str = STAFF) -> None:
-        asked = await self.slack.client.post(DIRECT, text="Where is my lamp?")
+        asked = await self.slack.client.chat.post(DIRECT, text="Where is my lamp?")
         self.thread = ThreadRef(TEAM, DIRECT, asked)
         self.case = await self.opened(self.thread, summary="", owner=owner)
         await self.sends()
@@ -260,8 +261,8 @@ async def test_a_deleted_message_takes_its_copies_away(desk: FilesDesk) -> None:
     await desk.sends()
     gone = [desk.copies(DIRECT)[0]["files"][0]["id"], desk.copies(AGENTS)[0]["files"][0]["id"]]
     own = replace(deletion(said, "1999999999.1", channel=AGENTS, author=STAFF, thread_ts=desk.card))
-    for deed in await desk.receives(own, deletion(seen, "1999999999.2", channel=DIRECT, thread_ts=desk.thread.ts)):
-        await desk.thoughts.deleted(deed)
+    for change in await desk.receives(own, deletion(seen, "1999999999.2", channel=DIRECT, thread_ts=desk.thread.ts)):
+        await desk.thoughts.deleted(change)
     await desk.sends()
     assert not any("invoice" in text for text in desk.slack.texts(DIRECT))
     assert any("_deleted by the customer_" in text for text in desk.slack.texts(AGENTS))
@@ -275,8 +276,8 @@ async def test_copies_that_slack_does_not_delete_are_told_to_staff(desk: FilesDe
     said = await desk.shares(STAFF, "", **{"invoice.pdf": b"%PDF"})
     await desk.sends()
     await desk.slack.breaks(method="files.delete", do="cant_delete_file", count=1)
-    (deed,) = await desk.receives(deletion(said, "1999999999.1", channel=AGENTS, author=STAFF, thread_ts=desk.card))
-    await desk.thoughts.deleted(deed)
+    (change,) = await desk.receives(deletion(said, "1999999999.1", channel=AGENTS, author=STAFF, thread_ts=desk.card))
+    await desk.thoughts.deleted(change)
     await desk.sends()
     assert sum("The customer can still see it" in text for text in desk.slack.texts(AGENTS)) == 1
 
@@ -288,8 +289,8 @@ async def test_what_was_said_of_a_file_goes_with_its_message(desk: FilesDesk, wh
     await desk.sends()
     assert any("x.mov" in text for text in desk.slack.texts(AGENTS))
     channel, root = (AGENTS, desk.card) if who == STAFF else (DIRECT, desk.thread.ts)
-    (deed,) = await desk.receives(deletion(said, "1999999999.1", channel=channel, author=who, thread_ts=root))
-    await desk.thoughts.deleted(deed)
+    (change,) = await desk.receives(deletion(said, "1999999999.1", channel=channel, author=who, thread_ts=root))
+    await desk.thoughts.deleted(change)
     await desk.sends()
     assert not any("x.mov" in text for text in (*desk.slack.texts(AGENTS), *desk.slack.texts(DIRECT)))
     assert "x.mov" not in await desk.everything()
@@ -315,8 +316,8 @@ async def test_a_file_that_is_deleted_by_itself_takes_its_copy_away(desk: FilesD
 
 async def test_a_message_that_is_deleted_before_it_left_brings_nothing(desk: FilesDesk) -> None:
     seen = await desk.shares(WHO, "It is broken", **{"lamp.png": b"\x89PNG"})
-    (deed,) = await desk.receives(deletion(seen, "1999999999.2", channel=DIRECT, thread_ts=desk.thread.ts))
-    await desk.thoughts.deleted(deed)
+    (change,) = await desk.receives(deletion(seen, "1999999999.2", channel=DIRECT, thread_ts=desk.thread.ts))
+    await desk.thoughts.deleted(change)
     await desk.sends()
     assert desk.copies(AGENTS) == []
 
@@ -325,9 +326,9 @@ async def test_an_edit_changes_the_words_and_takes_away_what_it_left_out(desk: F
     said = await desk.shares(STAFF, "Your invoices", **{"a.pdf": b"%PDF-a", "b.pdf": b"%PDF-b"})
     await desk.sends()
     message = desk.slack.workspace.message(AGENTS, said)
-    kept = [{"id": file["id"], "name": file["name"]} for file in message["files"] if file["name"] == "a.pdf"]
+    kept = [AttachedFile(file["id"], file["name"]) for file in message["files"] if file["name"] == "a.pdf"]
     change = edit(said, "1999999999.0", "Your invoice", channel=AGENTS, author=STAFF, thread_ts=desk.card)
-    (item,) = await desk.receives(replace(change, body={**change.body, "files": kept}))
+    (item,) = await desk.receives(replace(change, body=replace(change.edit, files=tuple(kept))))
     await desk.thoughts.edited(item)
     await desk.sends()
     (copy,) = desk.copies(DIRECT)

@@ -91,7 +91,7 @@ class Bench:
         case = await self.case()
         if case is None or not case.is_open:
             return
-        ts = await self.desk.slack.client.post(DM, text="And my lamp?", thread_ts=self.thread.ts)
+        ts = await self.desk.slack.client.chat.post(DM, text="And my lamp?", thread_ts=self.thread.ts)
         said = arrival(ts, text="And my lamp?", thread_ts=self.thread.ts, author=self.customer.user)
 
         async def relay(item: InboxItem) -> None:
@@ -215,7 +215,7 @@ async def test_a_thread_has_one_open_case_and_the_customer_reads_its_owner_once_
     database: Database, hasty: LocalSlack, steps: list[str]
 ) -> None:
     desk = Desk(database, hasty)
-    root = await hasty.client.post(DM, text="Where is my lamp?")
+    root = await hasty.client.chat.post(DM, text="Where is my lamp?")
     # Nobody may have many cases open, and each example leaves one.
     bench = Bench(desk, ThreadRef(TEAM, DM, root), replace(CUSTOMER, user=f"U{root}"))
     for name in ("open", "claim by a", *steps):

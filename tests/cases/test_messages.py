@@ -7,31 +7,35 @@ from typing import Literal
 import pytest
 
 from bot.cases.case import State
-from bot.cases.messages import SAID_FIRST, CaseMessages
+from bot.cases.messages import CaseMessages
 from bot.cases.transcripts import ATTACHED, PAGES, pages
 from bot.conversation import ThreadRef
-from bot.language.sentences import LANGUAGES, Language, load_sentences
-from bot.store.transcripts import Line
+from bot.language.languages import Language
+from bot.language.sentences import load_sentences
+from bot.store.transcripts import TranscriptLine
+from bot.views.announcements import ANNOUNCEMENTS, SAID_FIRST
 from tests.store.rows import a_case
 
 MESSAGES = CaseMessages(load_sentences(), "C0AGENTS")
 
 
-def transcript(*lines: Line) -> list[str]:
+def transcript(*lines: TranscriptLine) -> list[str]:
     rows = MESSAGES.opened(a_case(summary="A summary"), lines)
     return [str(row.payload["text"]) for row in rows if "/transcript" in row.key]
 
 
 def test_a_transcript_pings_nobody_and_carries_no_link_of_the_models() -> None:
     hostile = "Look: [click here](https://evil.example/?d=1) <!channel> <@U0AGENTA>"
-    (told,) = transcript(Line("1.1", "assistant", hostile))
+    (told,) = transcript(TranscriptLine("1.1", "assistant", hostile))
     for dangerous in ("<https://evil", "<!channel>", "<@U0AGENTA>"):
         assert dangerous not in told
 
 
 def test_a_transcript_says_whose_words_they_are() -> None:
     (told,) = transcript(
-        Line("1.1", "U0CUSTOMERA", "mine"), Line("1.2", "U0OTHER", "theirs"), Line("1.3", "assistant", "ours")
+        TranscriptLine("1.1", "U0CUSTOMERA", "mine"),
+        TranscriptLine("1.2", "U0OTHER", "theirs"),
+        TranscriptLine("1.3", "assistant", "ours"),
     )
     assert [line.split("*")[1] for line in told.splitlines() if line.startswith("*")] == [
         "Customer A",
@@ -42,7 +46,7 @@ def test_a_transcript_says_whose_words_they_are() -> None:
 
 def test_a_long_transcript_loses_its_oldest_lines_of_which_the_pages_before_hold_the_latest() -> None:
     case = a_case(summary="A summary")
-    spoken = [Line(f"{number}.1", "U0CUSTOMERA", f"line {number} " + "x" * 500) for number in range(1, 41)]
+    spoken = [TranscriptLine(f"{number}.1", "U0CUSTOMERA", f"line {number} " + "x" * 500) for number in range(1, 41)]
     for length, oldest in ((19, 1), (40, 21)):
         found = ["\n".join(page) for page in pages(case, spoken[:length], most=PAGES)]
         told = [int(number) for page in found for number in re.findall(r"line (\d+) ", page)]
@@ -55,13 +59,11 @@ def test_a_long_transcript_loses_its_oldest_lines_of_which_the_pages_before_hold
 def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
     case = a_case(summary="A summary")
     steps = [
-        MESSAGES.opened(case, [Line("1.1", "U0CUSTOMERA", "hello")]),
-        MESSAGES.claimed(case),
-        MESSAGES.taken_over(case, before=a_case(owner="U0AGENTB", owner_name="Agent B")),
+        MESSAGES.opened(case, [TranscriptLine("1.1", "U0CUSTOMERA", "hello")]),
+        *(MESSAGES.announce(step, case, into="FD-1041", by="U0AGENTB") for step in ANNOUNCEMENTS),
+        MESSAGES.announce("taken_over", case, before=a_case(owner="U0AGENTB", owner_name="Agent B")),
         MESSAGES.resolved(case, by="U0AGENTA", name="Agent A"),
-        MESSAGES.back_to_assistant(case, by="U0AGENTA"),
         MESSAGES.reopened(case),
-        MESSAGES.helped(case, by="U0AGENTB"),
         MESSAGES.transferred(replace(case, desk="C0BILLING"), [], before=case, by="U0AGENTA", is_known=False),
         MESSAGES.transferred(case, [], before=replace(case, desk="C0BILLING"), by="U0AGENTA", is_known=True),
         MESSAGES.merged(replace(case, state="merged", merged_into=41), [], into=replace(case, id=41), by="U0AGENTA"),
@@ -88,14 +90,16 @@ TEAM: dict[Language, str] = {"en": "team", "de": "Team", "es": "equipo", "fr": "
 """How a sentence in a language speaks of those to whom something is passed on."""
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", TEAM)
 def test_a_customer_reads_why_and_then_once_that_it_was_passed_on(language: Language) -> None:
     misses = []
     for reason in SAID_FIRST:
         case, sentences = replace(a_case(summary=""), language=language, reason=reason), load_sentences()
         why, cut_short = (sentences.say(language, key) for key in (SAID_FIRST[reason], "cut_short"))
         told = str(MESSAGES.opened(case, [])[0].payload["text"])
-        joined = MESSAGES.joined(case, ThreadRef("T", "D", "1.0"), language, Line("1.1", "U", "Hi"), reason=reason)
+        joined = MESSAGES.thread_joined(
+            case, ThreadRef("T", "D", "1.0"), language, TranscriptLine("1.1", "U", "Hi"), reason=reason
+        )
         further = str(joined[0].payload["text"])
         if not all(text.startswith(f"{why}\n") for text in (told, further)) or [
             text.count(TEAM[language]) for text in (why, cut_short, told)
@@ -111,7 +115,7 @@ def test_who_was_escalated_by_a_colleague_reads_who_did_it_and_no_button(
 ) -> None:
     case = a_case(state=state, thread=ThreadRef("T0FRONTDESK", "C0SUPPORT", "1.1"))
     messages = replace(MESSAGES, escalate_notice=notice)
-    told = messages.opened(case, [Line("1.1", "U0CUSTOMERA", "hello")], called_by="Agent A")[0]
+    told = messages.opened(case, [TranscriptLine("1.1", "U0CUSTOMERA", "hello")], called_by="Agent A")[0]
     assert "Agent A" in told.payload["text"]
     assert "blocks" not in told.payload
     assert told.method == ("post" if notice == "thread" else "ephemeral")

@@ -22,13 +22,13 @@ class RelayDesk(Desk):
     said: str
 
     async def begins(self) -> None:
-        asked = await self.slack.client.post(THREAD.channel, text="Where is my lamp?")
+        asked = await self.slack.client.chat.post(THREAD.channel, text="Where is my lamp?")
         case = await self.opened(ThreadRef(TEAM, THREAD.channel, asked), summary="", owner="U0AGENTA")
         await self.sends()
         async with self.database.transaction() as tx:
             card = await outbox.by_key(tx, card_key(case))
         assert card is not None
-        self.said = await self.slack.client.post(AGENTS, text="He is a fraud", thread_ts=card.ts)
+        self.said = await self.slack.client.chat.post(AGENTS, text="He is a fraud", thread_ts=card.ts)
         (item,) = await self.receives(
             arrival(self.said, text="He is a fraud", thread_ts=card.ts, channel=AGENTS, kind="staff", author="U0AGENTA")
         )

@@ -11,17 +11,17 @@ import pytest
 from bot.cases.case import REOPEN_SECONDS, MovedOn
 from bot.cases.cases import USUAL_CLAIMS, Cases
 from bot.cases.hours import Hours, Targets, read_week
-from bot.cases.messages import CaseMessages, status_text
+from bot.cases.messages import CaseMessages
 from bot.cases.sla import SlaTimers
 from bot.cases.waiting import Waiting
 from bot.conversation import ThreadRef
 from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
-from bot.store import cases as case_rows
-from bot.store import outbox as rows
+from bot.store import cases, outbox
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
+from bot.views.announcements import status_text
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
@@ -42,17 +42,19 @@ class Desk:
     def __init__(self, database: Database, slack: LocalSlack, hours: Hours | None, *, pages: bool = True) -> None:
         self.database, self.slack = database, slack
         self.clock = ManualClock(MONDAY)
-        self.outbox = Outbox(database, slack.client, self.clock)
+        self.outbox = Outbox(database, slack.client.chat, slack.client.sessions, self.clock)
         targets = Targets(hours or Hours())
         messages = CaseMessages(load_sentences(), "C0AGENTS", targets=targets, on_call=ON_CALL, pages=pages)
-        self.cases = Cases(database, self.outbox, slack.client, self.clock, messages, Metrics())
+        self.cases = Cases(
+            database, self.outbox, slack.client.chat, slack.client.directory, self.clock, messages, Metrics()
+        )
         self.sla, self.waiting = SlaTimers(self.cases, LEAD), Waiting(self.cases)
         self.threads = 0
 
     async def opens(self, priority: Any = "medium") -> Case:
         """A case of a thread of its own, once its card is posted."""
         self.threads += 1
-        ts = await self.slack.client.post("D0CUSTOMERA", text="A thread")
+        ts = await self.slack.client.chat.post("D0CUSTOMERA", text="A thread")
         async with self.database.transaction() as tx:
             await begin(tx, arrival(ts, text="My parcel is lost"))
         case = await self.cases.open(
@@ -295,6 +297,15 @@ async def test_who_can_wait_is_offered_the_assistant_until_then(office: Desk) ->
             await interaction(case.ref, "U0CUSTOMERB")
 
 
+async def test_a_customer_who_can_wait_and_is_helped_already_is_not_offered_help(office: Desk) -> None:
+    office.clock.advance(-10 * HOUR)
+    case = await office.opens()
+    await office.waiting.keep_helping(case.ref, CUSTOMER.user)
+    await office.waiting.can_wait(case.ref, CUSTOMER.user)
+    await office.delivers()
+    assert "esc.keep" not in str(office.posts("D0CUSTOMERA")[-1].get("blocks"))
+
+
 async def test_a_case_that_is_opened_again_at_night_says_when_somebody_is_there(office: Desk) -> None:
     case = await office.opens()
     await office.cases.claim(case.ref, AGENT)
@@ -357,15 +368,15 @@ async def test_a_take_over_and_what_is_long_ago_count_for_no_reply_time(desk: De
     desk.clock.advance(500 * MINUTE)
     await desk.cases.take_over("FD-1002", LEAD)
     async with desk.database.transaction() as tx:
-        found = await case_rows.claims_since(tx, 0.0, latest=10)
+        found = await cases.claims_since(tx, 0.0, latest=10)
         assert [claimed - waited for waited, claimed in found] == [10 * MINUTE]
-        assert await case_rows.claims_since(tx, desk.clock.now(), latest=10) == []
+        assert await cases.claims_since(tx, desk.clock.now(), latest=10) == []
 
 
 async def test_what_fails_of_one_case_keeps_no_other_waiting(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     broken, sound = await desk.opens(), await desk.opens()
     async with desk.database.transaction() as tx:
-        assert await case_rows.change(tx, broken, replace(broken, priority="none"))
+        assert await cases.change(tx, broken, replace(broken, priority="none"))
     await desk.after(15)
     assert (await desk.now(sound)).step == 1
     assert "a due case was not advanced" in caplog.text
@@ -376,7 +387,7 @@ async def test_every_row_that_it_says_has_a_key_of_its_own(desk: Desk) -> None:
     for minutes in (15, 15, 30):
         await desk.after(minutes)
     async with desk.database.transaction() as tx:
-        said = await rows.posts_under(tx, f"case/{case.id}/")
+        said = await outbox.posts_under(tx, f"case/{case.id}/")
     assert len(said) == 4 + 1 + 2 + 2, "at the opening, the call, and twice to the customer and the lead"
 
 
@@ -406,7 +417,7 @@ async def test_a_jump_is_named_once_and_followed_when_the_database_is_there_agai
     await desk.opens()
     desk.clock.jump(HOUR)
     with monkeypatch.context() as patched:
-        patched.setattr(case_rows, "put_off", None)
+        patched.setattr(cases, "put_off", None)
         with pytest.raises(TypeError):
             await desk.sla.look()
     await desk.after(0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.cases.staff import STAFF_CACHE_PERIOD, Staff
-from bot.slack.client import SlackUnanswered
+from bot.slack.api.errors import SlackUnanswered
 from bot.store.case_lists import Desks
 from local_slack.workspace import Channel
 from tests.doubles.clock import ManualClock
@@ -22,7 +22,7 @@ def clock(slack: LocalSlack) -> ManualClock:
 
 
 def staff_of(slack: LocalSlack, clock: ManualClock, group: str | None = None) -> Staff:
-    return Staff(slack.client, clock, agent_channel=AGENTS, others=[BILLING], group=group)
+    return Staff(slack.client.directory, clock, agent_channel=AGENTS, others=[BILLING], group=group)
 
 
 def put_into_group(slack: LocalSlack, *people: str) -> None:

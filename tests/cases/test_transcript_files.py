@@ -60,8 +60,8 @@ class LongTalk(FilesDesk):
         """The customer deletes the message of this number."""
         at = f"1999999999.{number % 100:06}"
         gone = deletion(self.said[number], at, channel=DIRECT, thread_ts=self.thread.ts)
-        for deed in await self.receives(gone):
-            await self.thoughts.deleted(deed)
+        for change in await self.receives(gone):
+            await self.thoughts.deleted(change)
 
 
 def numbered(count: int) -> list[str]:
@@ -159,7 +159,7 @@ async def test_what_was_written_later_is_in_no_file_and_changes_none(talk: LongT
     await talk.begins_with(*numbered(25))
     await talk.sends()
     (before,) = talk.copies(AGENTS)
-    talk.said.append(await talk.slack.client.post(DIRECT, text=f"My {CANARY}", thread_ts=talk.thread.ts))
+    talk.said.append(await talk.slack.client.chat.post(DIRECT, text=f"My {CANARY}", thread_ts=talk.thread.ts))
     await talk.receives(arrival(talk.said[-1], text=f"My {CANARY}", thread_ts=talk.thread.ts))
     await talk.deletes(-1)
     await talk.sends()
@@ -183,8 +183,8 @@ async def test_what_staff_delete_is_taken_out_of_the_next_cases_file(talk: LongT
     *_, second = talk.copies(AGENTS)
     assert CANARY in str(talk.contents(second))
     gone = deletion(said, "1999999999.2", channel=AGENTS, author=STAFF, thread_ts=talk.card)
-    for deed in await talk.receives(gone):
-        await talk.thoughts.deleted(deed)
+    for change in await talk.receives(gone):
+        await talk.thoughts.deleted(change)
     await talk.sends()
     assert CANARY not in str(list(talk.slack.workspace.uploads.values()))
     assert len([copy for copy in talk.copies(AGENTS) if talk.contents(copy)]) == 2

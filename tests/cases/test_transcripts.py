@@ -25,7 +25,7 @@ class TwoCases(Desk):
     thread: ThreadRef
 
     async def begins(self) -> None:
-        asked = await self.slack.client.post("D0CUSTOMERA", text="Where is my lamp?")
+        asked = await self.slack.client.chat.post("D0CUSTOMERA", text="Where is my lamp?")
         self.thread = ThreadRef(TEAM, "D0CUSTOMERA", asked)
         await self.receives(arrival(asked, text="Where is my lamp?"))
         self.case = await self.opened(self.thread, summary="", owner="U0AGENTA")
@@ -42,7 +42,7 @@ class TwoCases(Desk):
         await self.sends()
 
     async def customer_says(self, words: str) -> None:
-        ts = await self.slack.client.post("D0CUSTOMERA", text=words, thread_ts=self.thread.ts)
+        ts = await self.slack.client.chat.post("D0CUSTOMERA", text=words, thread_ts=self.thread.ts)
         await self.receives(arrival(ts, text=words, thread_ts=self.thread.ts))
 
     async def sends(self) -> None:

@@ -53,7 +53,7 @@ class People:
     """Set when something is new in Slack; whoever waits for that clears it."""
     _playing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     """By the mark of its first message: matters that are not over."""
-    _hands: dict[str, asyncio.Lock] = field(default_factory=lambda: {user: asyncio.Lock() for user in STAFF})
+    _busy: dict[str, asyncio.Lock] = field(default_factory=lambda: {user: asyncio.Lock() for user in STAFF})
     """One of the staff fills in one dialog after the other."""
 
     @property
@@ -102,11 +102,11 @@ class People:
         playing.add_done_callback(partial(self._played, matter))
         return [opening, follow]
 
-    async def set_about(self, matter: Matter, deeds: int) -> None:
+    async def set_about(self, matter: Matter, steps: int) -> None:
         """Return when people have set about so many things in the matter, or it is over, or does not get on."""
         with suppress(TimeoutError):
             async with asyncio.timeout(MOMENT_SECONDS):
-                while matter.deeds < deeds and matter.opening.mark in self._playing:
+                while matter.steps < steps and matter.opening.mark in self._playing:
                     await self._change()
 
     async def close(self) -> None:
@@ -174,7 +174,7 @@ class People:
             await self._press(matter, opening.user, "case.reopen", "reopened", "waiting")
             await self._claim(matter)
         if course == "written_again":
-            matter.deeds += 1
+            matter.steps += 1
             self._expect(matter, "reopened", "waiting")
             await self._answered(await self.say("again", thread=opening))
             await self._stands(matter)
@@ -186,14 +186,14 @@ class People:
 
     async def _reply(self, matter: Matter) -> None:
         """The owner writes under the card, and the customer reads it."""
-        matter.deeds += 1
+        matter.steps += 1
         (card,) = cards(self.outside.workspace, matter.opening.mark)
         reply = await self._write("reply", matter.owner, AGENTS, card["ts"], read_in=matter.opening)
         matter.replies.append(reply)
         await self._answered(reply)
 
     async def _delete(self, matter: Matter, line: Line) -> None:
-        matter.deeds += 1
+        matter.steps += 1
         await self.outside.workspace.act.delete(line.user, line.channel, line.ts)
         self._let_go(line, acked_at=None)
         await self._answered(line)
@@ -210,7 +210,7 @@ class People:
             await self._answered(aside)
         theirs = [*(line for line in self.lines if line.user == user), *matter.replies]
         await self._until(lambda: all(self._is_acked(line) for line in theirs), f"acknowledgement of {aside.mark}")
-        matter.deeds += 1
+        matter.steps += 1
         matter.state = "closed"
         for line in theirs:
             self._let_go(line, acked_at=time.monotonic())
@@ -237,7 +237,7 @@ class People:
     async def _press(self, matter: Matter, user: str, action: str, told: str, state: str) -> None:
         """Press a button of the case, again until it is acknowledged or has done what it does."""
         self._expect(matter, told, state)
-        matter.deeds += 1
+        matter.steps += 1
         while not stands(self.outside.workspace, matter):
             ack = await self._click(matter, user, action)
             if ack is None:
@@ -252,8 +252,8 @@ class People:
         """The owner opens a dialog on the card and submits it, again until that is acknowledged."""
         workspace, user = self.outside.workspace, matter.owner
         self._expect(matter, told, state)
-        matter.deeds += 1
-        async with self._hands[user]:
+        matter.steps += 1
+        async with self._busy[user]:
             while not stands(workspace, matter):
                 view = next((each for each in workspace.modals.get(user, ()) if _is_of(each, dialog, matter)), None)
                 if view is None:

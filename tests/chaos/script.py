@@ -116,7 +116,7 @@ class Matter:
     """Of STEPS -> how often the customer must have been told."""
     replies: list[Line] = field(default_factory=list)
     """What staff wrote to the customer."""
-    deeds: int = 0
+    steps: int = 0
     """How many things people have set about."""
 
     @property
@@ -130,7 +130,7 @@ def step_told(text: str) -> str:
 
 
 def answer_to(mark: str) -> str:
-    """Nine plain sentences that claim no deed."""
+    """Nine plain sentences that claim no action."""
     return " ".join(f"Sentence {number} on {mark} says where the parcel is." for number in range(1, SENTENCES + 1))
 
 

@@ -30,6 +30,7 @@ from bot.cases import case as case_steps
 from bot.errors import ConfigurationError, FrontdeskError
 from bot.guard.claim_patterns import load_wordings
 from bot.ingest.fleet import open_fleet
+from bot.language.matching import load_matchers
 from bot.settings import load_settings
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place
@@ -53,6 +54,7 @@ def main() -> None:
     """Fork at every line until the input ends; then end everything."""
     # What is read here need not be read in each that is forked.
     load_wordings()
+    load_matchers()
     children: set[int] = set()
     pending = b""
     while True:

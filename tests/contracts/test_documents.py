@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+from bench.figures import load, table
+from bench.plot import picture
+from tests.conftest import FIRST, ON_BOTH, OWN_SQL
 from tests.contracts.tree import ROOT, TESTS, python_files, read
 
 pytestmark = pytest.mark.contract
@@ -45,6 +48,12 @@ def test_every_picture_is_shown_in_a_document_and_soon_there() -> None:
     assert [name for name, size in pictures.items() if name not in shown or size > 300_000] == []
 
 
+def test_the_table_and_the_picture_of_the_loop_show_what_was_measured() -> None:
+    clients = load(ROOT / "bench" / "figures.json")
+    assert table(clients) in read("docs/benchmarks.md")
+    assert read("docs/images/loop-bench.svg") == picture(clients)
+
+
 def test_the_index_of_documents_names_each_page() -> None:
     listed = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in LINK.findall(read("docs/README.md"))}
     pages = [path for path in DOCUMENTS if path != "docs/README.md" and not path.startswith("docs/decisions/")]
@@ -67,6 +76,18 @@ def test_tests_of_a_mark_are_where_make_looks_for_them(mark: str) -> None:
     marked = [path for path in tests if f"pytest.mark.{mark}" in path.read_text("utf-8")]
     assert marked
     assert [path for path in marked if not any(path.is_relative_to(folder) for folder in folders)] == []
+
+
+@pytest.mark.parametrize("document", ["Makefile", ".ci/run"])
+def test_files_of_tests_that_are_run_by_name_exist(document: str) -> None:
+    named = re.findall(r"(?<![\w/])(?:local_slack/)?tests/[\w/]+\.py", read(document))
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize("places", [ON_BOTH, OWN_SQL, FIRST], ids=["ON_BOTH", "OWN_SQL", "FIRST"])
+def test_tests_with_a_place_in_the_run_are_where_that_place_says(places: tuple[str, ...]) -> None:
+    tests = [path.relative_to(ROOT / "tests").as_posix() for path in python_files("tests")]
+    assert [place for place in places if not any(test.startswith(place) for test in tests)] == []
 
 
 def test_the_map_of_the_tree_is_true_and_names_every_folder() -> None:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.contract
 QUESTION = re.compile(r"^\| (.+\?) \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
 HOW_TOS = sorted(path.name for path in (ROOT / "docs" / "extending").glob("add-*.md"))
 ROW = re.compile(r"^\| (`[^|]+) \|", re.MULTILINE)
-NEW_LANGUAGE = re.compile(r"/it(?:\.yml|/)")
+NEW_LANGUAGE = re.compile(r"/nl(?:\.yml|/)")
 QUESTIONS = 20
 
 

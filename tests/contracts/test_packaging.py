@@ -56,7 +56,10 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: zipfile.ZipFile) -> N
 
 @pytest.mark.parametrize(
     "pattern",
-    ["bot/language/locales/*.yml", "bot/models/*.yml", "bot/desk/instructions/*.md", "bot/store/migrations/**/*.py"],
+    [
+        *("bot/language/locales/*.yml", "bot/models/*.yml", "bot/desk/instructions/*.md"),
+        *("bot/reporting/templates/*", "bot/store/migrations/**/*.py"),
+    ],
 )
 def test_files_that_are_not_imported_are_packed_too(wheel: zipfile.ZipFile, pattern: str) -> None:
     present = {path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)}

@@ -38,7 +38,7 @@ from bot.drafts.drafts import presentable
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.claimed_actions import words_in
 from bot.guard.claims import Claim, ClaimGate, Grounds, find_claims, folded
-from bot.guard.grounding import Grounding, Kept
+from bot.guard.grounding import EpisodeEvidence, Grounding
 from bot.guard.guardrails import OutputGate, clean, mask
 from bot.guard.letters import plain_letters
 from bot.guard.personal_data import names_in, without_personal
@@ -49,18 +49,19 @@ from bot.help_center.articles import names_of
 from bot.help_center.gaps import impersonal
 from bot.help_center.texts import plain
 from bot.language import rhetoric
+from bot.language.matching import PATTERNS, matcher, unquoted
 from bot.language.sentences import language_of
 from bot.learning.suggestions import read_article
 from bot.models.compat.markup import Markup
 from bot.models.compat.markup_calls import calls_in, is_whole_json
 from bot.models.failures import lost_connection, provider_failure
 from bot.models.sse import SseReader
-from bot.privacy import redaction
+from bot.privacy.quotations import Quotations
 from bot.reporting.traces import harmless
 from bot.slack import mrkdwn
 from bot.slack.blocks import one_line
+from bot.store.bodies import without_files
 from bot.store.cases import Case
-from bot.store.inbox import without_files
 from bot.telemetry import _JsonLines
 from bot.turns.message_body import said
 from handlers import commands, frontdesk
@@ -177,6 +178,7 @@ async def look_up(context: Context, number: Annotated[str, Field(description="Wh
 
 TOOLS = {"look_up": look_up}
 WORDINGS = load_wordings()
+ALL_PATTERNS = matcher(*PATTERNS)
 LOG_LINES = _JsonLines(["a-secret-of-ours"])
 CLAIM = Claim("refunded", "stated", sentence="your refund of 500 usd was issued to the card that you paid with")
 OWN_WORDS = OwnWords(["xoxb-1234567890-abcdefgh"], instructions())
@@ -242,7 +244,11 @@ def claims(text: str, *, pieces: bool = False) -> None:
 def grounded(text: str, *, in_results: bool = False) -> None:
     """Whether an answer's values stand in the same text, as a customer's and a page's words or as a tool's result."""
     results, pages, messages = [result(text)], [text], [CustomerMessage(text)]
-    kept = Kept(lambda: results) if in_results else Kept(list, lambda: pages, messages, today=date(2026, 1, 2))
+    kept = (
+        EpisodeEvidence(lambda: results)
+        if in_results
+        else EpisodeEvidence(list, lambda: pages, messages, today=date(2026, 1, 2))
+    )
     ClaimGate((), Grounds(list, list, kept=kept), OutputGate(frozenset())).find(text)
 
 
@@ -302,6 +308,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "lead up to": lambda text: policy.lead_up_to(f"{text} What is that thing?", "What is that thing?"),
     "compound": policy.is_compound,
     "is grounded": lambda text: policy.is_grounded(text, text, evidence=False),
+    "matcher": lambda text: (ALL_PATTERNS.is_in(text), ALL_PATTERNS.begins(text), ALL_PATTERNS.is_all(text)),
+    "unquoted": unquoted,
     "rhetorical": rhetoric.is_rhetorical,
     "about something": rhetoric.is_about_something,
     "affirms": affirmation.affirms,
@@ -310,7 +318,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "says stop": intents.says_stop,
     "says settled": intents.says_settled,
     "changes meaning": lambda text: intents.changes_meaning(text, f"{text[:-2]}a{END}"),
-    "redactor": lambda text: redaction.Redactor([text], [text[:50]]).clean_json([text, f'{{"a": "{text}"}}']),
+    "quotations": lambda text: Quotations([text], [text[:50]]).are_in_any({"text": [text, f'{{"a": "{text}"}}']}),
     "without personal": lambda text: without_personal(text, names=["Ada Lovelace"]),
     "names": lambda text: names_in([text]),
     "impersonal": impersonal,
@@ -403,7 +411,7 @@ UNREAD = {
         *("bot.language.scripts", "handlers.actions", "handlers.messages"),
     ),
     "whole values of a bounded length": (
-        *("bot.agent.loop", "bot.desk.orders", "bot.desk.shipping", "bot.shops.rest", "bot.slack.client"),
+        *("bot.agent.loop", "bot.desk.orders", "bot.desk.shipping", "bot.shops.rest", "bot.slack.api.errors"),
         *("handlers.feedback", "handlers.http", "handlers.payloads", "knowledge.sources.docx"),
     ),
     "one kind of characters, or a few of them between two that are fixed": (

@@ -1,4 +1,4 @@
-"""Sentences that claim a deed, and sentences that look as if they did, in the five languages."""
+"""Sentences that claim an action, and sentences that look as if they did, in the five languages."""
 
 CLAIMS: dict[str, dict[str, tuple[str, ...]]] = {
     "en": {

@@ -1,6 +1,6 @@
 """A month of a desk, small enough to be counted by hand."""
 
-from bot.store.metrics import Opened, Record, Relayed, Use, Verdict, Written
+from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Relayed, Use, Verdict
 
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 START = 20_000 * DAY
@@ -27,12 +27,12 @@ def said(
     looked_up: bool = False,
     who: str = "A",
     thread: str = "",
-) -> Written:
+) -> AskedMessage:
     """A message; of a thread of its own, if nothing else is said of it."""
-    return Written(number, thread or f"t{number}", who, at(day, hour), text, ended, frozenset(sources), looked_up)
+    return AskedMessage(number, thread or f"t{number}", who, at(day, hour), text, ended, frozenset(sources), looked_up)
 
 
-MONTH = Record(
+MONTH = MetricsRecord(
     written=(
         # Before the month, and going on into it: none of its conversations.
         said(1, 0, hour=20, sources=(SIZES,), who="Z", thread="old"),

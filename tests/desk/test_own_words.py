@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.desk.own_words import LEAK_WORDS, Leak, OwnWords, OwnWordsGate, instructions
-from bot.language.sentences import LANGUAGES, read_locale
+from bot.language.languages import read_section
 
 TOKEN = "xoxb-1234567890-AbCdEfGhIjKl"
 SHIPPED = OwnWords([TOKEN, "frontdesk", "s3cret-pass", "a"], instructions())
@@ -66,7 +66,7 @@ def test_what_follows_a_leak_is_not_let_through_either() -> None:
 
 
 def test_no_sentence_of_ours_and_no_page_of_a_shop_is_mistaken_for_a_leak() -> None:
-    sentences = [text for language in LANGUAGES for text in read_locale(language).values() if isinstance(text, str)]
+    sentences = [text for held in read_section("sentences").values() for text in held.values() if isinstance(text, str)]
     assert [text for text in (*sentences, *(page.read_text() for page in PAGES)) if leak_in(text)] == []
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from demo.ports import free_port
-from knowledge.vectors import Shelf, create
+from knowledge.vectors import ChromaCollection, create
 from tests.patience import patience
 
 START_SECONDS = patience(60.0)
@@ -58,7 +58,7 @@ class ChromaServer:
 
     def collections(self) -> list[str]:
         """What it holds."""
-        with closing(create(Shelf(self.url, PROBE), metadata={"of": "test"})) as index:
+        with closing(create(ChromaCollection(self.url, PROBE), metadata={"of": "test"})) as index:
             names = [collection.name for collection in index._client.list_collections()]
             index._client.delete_collection(PROBE)
         return [name for name in names if name != PROBE]

@@ -15,7 +15,7 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.events import TextDelta
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolCall, ToolResult, to_json
 from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Usage
-from bot.agent.replies import Reply
+from bot.agent.replies import ModelReply
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases, UnknownCase
 from bot.cases.dialogs import About, Dialogs
@@ -30,6 +30,7 @@ from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import drafts as draft_rows
 from bot.store import inbox, outbox, schema, spending, turns
+from bot.store.bodies import DeleteBody, InteractionBody
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem, Kind
@@ -50,7 +51,7 @@ from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
 from tests.doubles.sending import send_all
 from tests.patience import patience
-from tests.store.rows import a_turn
+from tests.store.rows import a_case, a_turn
 from tests.turns.answering import build_relay
 from tests.turns.arrivals import TEAM, arrival
 
@@ -141,14 +142,22 @@ class Room:
 @pytest.fixture
 async def room(database: Database) -> AsyncIterator[Room]:
     async with open_local_slack() as slack:
-        thread_ts = await slack.client.post("D0CUSTOMERA", text="opening")
+        thread_ts = await slack.client.chat.post("D0CUSTOMERA", text="opening")
         thread = ThreadRef(TEAM, "D0CUSTOMERA", thread_ts)
         async with database.transaction() as tx:
             await inbox.add(tx, arrival(thread_ts, text="How long may I return a lamp?"), now=1.0)
         clock, sentences = ManualClock(), load_sentences()
-        sender = Outbox(database, slack.client, clock)
+        sender = Outbox(database, slack.client.chat, slack.client.sessions, clock)
         metrics = Metrics()
-        cases = Cases(database, sender, slack.client, clock, CaseMessages(sentences, "C0AGENTS"), metrics)
+        cases = Cases(
+            database,
+            sender,
+            slack.client.chat,
+            slack.client.directory,
+            clock,
+            CaseMessages(sentences, "C0AGENTS"),
+            metrics,
+        )
         opened = await cases.open(
             thread, CUSTOMER, reason="no_answer", priority="medium", summary="Wants to send a lamp back."
         )
@@ -157,7 +166,7 @@ async def room(database: Database) -> AsyncIterator[Room]:
         model, pages = ScriptedModel(says("One."), says("Two."), says("Three.")), Pages()
         drafting = Drafting(
             database=database,
-            slack=slack.client,
+            chat=slack.client.chat,
             outbox=sender,
             clock=clock,
             knowledge=cast(KnowledgeBase, pages),
@@ -245,7 +254,7 @@ async def test_drafts_go_on_with_what_all_sides_have_said(room: Room) -> None:
 async def test_where_others_read_the_writer_is_told_nothing_private_and_everybody_is_told_that_they_read(
     room: Room,
 ) -> None:
-    thread = ThreadRef(TEAM, "C0SUPPORT", await room.slack.client.post("C0SUPPORT", text="opening"))
+    thread = ThreadRef(TEAM, "C0SUPPORT", await room.slack.client.chat.post("C0SUPPORT", text="opening"))
     looked_up = (
         CustomerMessage("May I return ORD-12345?", CUSTOMER.user, thread.ts),
         AgentMessage("", (ToolCall("c1", "lookup_order", "{}"),), "frontdesk"),
@@ -302,7 +311,7 @@ async def test_the_model_pings_nobody_and_links_nowhere(room: Room) -> None:
             assert dangerous not in text
 
 
-async def test_a_draft_that_says_a_deed_was_done_is_marked_for_the_reader(room: Room) -> None:
+async def test_a_draft_that_claims_an_action_is_marked_for_the_reader(room: Room) -> None:
     done = says("I have refunded you 20 EUR.")
     asked, _ = await scripted(room, says("I will look into it."), done, says("You have 30 days.")).interactions()
     blocks = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"].payload["blocks"]
@@ -316,7 +325,7 @@ async def test_a_draft_that_says_a_deed_was_done_is_marked_for_the_reader(room: 
 def test_any_words_of_the_model_fit_in_one_message(words: str) -> None:
     texts = [("Short", text)] * 3 if (text := presentable(words, frozenset())) else []
     assert len(text) + text.count("\n") <= SHOWN_CHARACTERS
-    card = staff_cards.drafts(case="FD-1042", asked=7, texts=texts)
+    card = staff_cards.drafts(a_case(id=42), asked=7, texts=texts)
     assert message_faults(list(card.blocks)) == []
 
 
@@ -360,7 +369,10 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
     post = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
     assert post.ts is not None
     about = About(f"{room.case.ref}/{asked}/2", ThreadRef(TEAM, "C0AGENTS", post.ts), post.ts)
-    opens, triggers = Dialogs(room.slack.client, room.cases).open, room.slack.workspace.triggers
+    opens, triggers = (
+        Dialogs(room.slack.client.chat, room.slack.client.views, room.cases).open,
+        room.slack.workspace.triggers,
+    )
     await opens("draft.edit", about, user=COLLEAGUE, trigger_id=triggers.issue(COLLEAGUE))
     assert any(f"<@{OWNER}> has claimed" in words for words in room.ephemerals)
     assert COLLEAGUE not in room.slack.workspace.modals
@@ -372,7 +384,7 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
     for words, is_sent in (("As agreed & <!here>, card 4111 1111 1111 1111", True), ("Something else", False)):
         body = {"view": {**view, "state": {"values": {"text": {"text": {"value": words}}}}}, "user": {"id": OWNER}}
         interaction = read_submission(cast(ViewSubmission, body), About.of(view["private_metadata"], team=TEAM))
-        assert interaction.body["value"] == about.case
+        assert interaction.interaction.value == about.case
         item = InboxItem(
             900,
             "interaction",
@@ -470,13 +482,11 @@ async def test_drafts_are_not_kept_when_a_message_was_deleted_while_they_were_wr
     class Late(ScriptedModel):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
             async with database.transaction() as tx:
-                gone = replace(
-                    arrival(next(times), kind="delete", thread_ts=thread.ts), body={"text": "", "of": thread.ts}
-                )
-                deed = await inbox.insert(tx, gone, now=2.0)
-                assert deed is not None
+                gone = replace(arrival(next(times), kind="delete", thread_ts=thread.ts), body=DeleteBody(thread.ts))
+                deletion_row = await inbox.insert(tx, gone, now=2.0)
+                assert deletion_row is not None
                 if is_erased_yet:
-                    await inbox.finish(tx, deed, "done", reason="deleted", now=2.0)
+                    await inbox.finish(tx, deletion_row, "done", reason="deleted", now=2.0)
             async for event in super().stream(request):
                 yield event
 
@@ -587,7 +597,7 @@ async def begins(room: Room) -> int:
     """A press whose first attempt died when one voice had spoken."""
     asked = await room.stores("interaction")
     journal = await open_journal(room.database, ManualClock(), turn=asked, attempt=await room.begins(asked))
-    reply = Reply("One.", (), "stop", Usage(100, 10), "scripted")
+    reply = ModelReply("One.", (), "stop", Usage(100, 10), "scripted")
     await journal.record("voice-1/round-1", reply.to_json())
     return asked
 
@@ -642,7 +652,7 @@ async def test_what_was_spent_before_a_crash_is_kept_though_another_press_is_bei
 def presses_in(room: Room) -> Interactions:
     return Interactions(
         room.database,
-        room.slack.client,
+        room.slack.client.chat,
         ManualClock(),
         load_sentences(),
         cast(Any, None),
@@ -658,7 +668,7 @@ async def test_whoever_got_a_case_is_not_told_that_it_moved_on_though_the_try_th
     room: Room,
 ) -> None:
     row = await room.stores("interaction")
-    body = {"action": "case.claim", "value": room.case.ref, "message_ts": "7.7", "response_url": ""}
+    body = InteractionBody("case.claim", room.case.ref, "7.7")
     for ending in ("moved_on", "pressed"):
         async with room.database.transaction() as tx:
             item = await inbox.start(tx, row)
@@ -675,9 +685,7 @@ async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Ro
     async with room.database.transaction() as tx:
         item = await inbox.start(tx, asked)
     assert item is not None
-    await interactions.tell_failed(
-        replace(item, body={"action": "case.draft", "value": room.case.ref, "message_ts": "7.7"})
-    )
+    await interactions.tell_failed(replace(item, body=InteractionBody("case.draft", room.case.ref, "7.7")))
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
     assert any("That didn't work" in words for words in room.ephemerals)
     async with room.database.transaction() as tx:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A desk that wants its cases claimed within two seconds, so that customers soon wish for the assistant's help."""
+    """A desk that wants its cases claimed within two seconds, so that customers soon want the assistant's help."""
     folder = tmp_path_factory.mktemp("world")
     async with open_world(folder, pace=0, env={"WAIT_MINUTES": "0.03,0.03,0.03"}) as opened:
         yield opened

@@ -210,10 +210,15 @@ class People:
             raise RuntimeError("poison again")
         self.called.append(f"{customer.user} {reason}")
 
-    async def close_leftover(self, item: InboxItem) -> None:
+    @property
+    def leftovers(self) -> "People":
+        """There are none."""
+        return self
+
+    async def close(self, item: InboxItem) -> None:
         """Nothing was begun."""
 
-    async def keep_leftover(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
+    async def save(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
         """Nothing was begun."""
 
 

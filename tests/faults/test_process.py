@@ -275,8 +275,16 @@ async def test_two_hundred_handovers_at_once_are_two_hundred_cases_with_a_card_e
         people = ["U0CUSTOMERA", "U0CUSTOMERB", "U0CUSTOMERG"]
         places = [f"D{user[1:]}" for user in people]
         sent = [await slack.workspace.act.send(people[n % 3], places[n % 3], PERSON) for n in range(200)]
-        outbox = Outbox(database, slack.client, clock)
-        cases = Cases(database, outbox, slack.client, clock, CaseMessages(load_sentences(), "C0AGENTS"), Metrics())
+        outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
+        cases = Cases(
+            database,
+            outbox,
+            slack.client.chat,
+            slack.client.directory,
+            clock,
+            CaseMessages(load_sentences(), "C0AGENTS"),
+            Metrics(),
+        )
         async with database.transaction() as tx:
             for n, ts in enumerate(sent):
                 await inbox.add(tx, arrival(ts, channel=places[n % 3], author=people[n % 3]), now=1.0)

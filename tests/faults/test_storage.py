@@ -155,8 +155,8 @@ async def test_with_its_data_gone_it_says_so_and_answers_nothing_a_second_time(w
 @asynccontextmanager
 async def storing(database: Database) -> AsyncIterator[Inbox]:
     """An inbox that writes."""
-    inbox = Inbox(database, Nobody(), ManualClock(), Metrics())
-    writer = asyncio.create_task(inbox.run())
+    inbox = Inbox(database, ManualClock(), Metrics())
+    writer = asyncio.create_task(inbox.run(Nobody()))
     try:
         yield inbox
     finally:

@@ -43,8 +43,8 @@ async def write(file: str, count: int) -> None:
                 break
             except ConfigurationError:
                 continue
-        inbox = Inbox(database, Nobody(), SystemClock(), Metrics())
-        writer = asyncio.create_task(inbox.run())
+        inbox = Inbox(database, SystemClock(), Metrics())
+        writer = asyncio.create_task(inbox.run(Nobody()))
         for first in range(0, count, TOGETHER):
             await asyncio.gather(*(store(inbox, f"{number}.1") for number in range(first, first + TOGETHER)))
         writer.cancel()

@@ -20,9 +20,9 @@ PATIENCE = patience(20.0)
 async def test_nobody_is_asked_to_rephrase_once_a_person_is_called(database: Database, slack: LocalSlack) -> None:
     cases, sentences = build_answers(database, slack.client, ManualClock()).cases, load_sentences()
     await wire(slack, actions.register, cases=cases)
-    root = await slack.client.post("C0SUPPORT", text="Where is my lamp?")
+    root = await slack.client.chat.post("C0SUPPORT", text="Where is my lamp?")
     card = cards.no_answer(sentences, "en", ref="1")
-    offer = await slack.client.post("C0SUPPORT", text=card.text, blocks=card.blocks, thread_ts=root)
+    offer = await slack.client.chat.post("C0SUPPORT", text=card.text, blocks=card.blocks, thread_ts=root)
     workspace = slack.workspace
 
     async def declines() -> str:

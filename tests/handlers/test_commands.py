@@ -1,29 +1,29 @@
 """How `/kb` is read."""
 
-from handlers.commands import USAGE, Command, read_command
+from handlers.commands import USAGE, KbCommand, read_command
 
 
 def test_commands_are_read_as_people_type_them() -> None:
     table = [
-        ("status", Command("status")),
-        ("  STATUS ", Command("status")),
-        ("refresh", Command("refresh")),
-        ("refresh help", Command("refresh", "help")),
-        ("refresh help --force", Command("refresh", "help", {"force": "yes"})),
-        ("refresh —force", Command("refresh", "", {"force": "yes"})),
-        ("search how do I  return it?", Command("search", "how do I return it?")),
-        ("search returns &amp; refunds", Command("search", "returns & refunds")),
-        ("search --source help boots", Command("search", "boots", {"source": "help"})),
+        ("status", KbCommand("status")),
+        ("  STATUS ", KbCommand("status")),
+        ("refresh", KbCommand("refresh")),
+        ("refresh help", KbCommand("refresh", "help")),
+        ("refresh help --force", KbCommand("refresh", "help", {"force": "yes"})),
+        ("refresh —force", KbCommand("refresh", "", {"force": "yes"})),
+        ("search how do I  return it?", KbCommand("search", "how do I return it?")),
+        ("search returns &amp; refunds", KbCommand("search", "returns & refunds")),
+        ("search --source help boots", KbCommand("search", "boots", {"source": "help"})),
         (
             'search boots --category "after sale" –language=de',
-            Command("search", "boots", {"category": "after sale", "language": "de"}),
+            KbCommand("search", "boots", {"category": "after sale", "language": "de"}),
         ),
-        ("search boots --category “after sale”", Command("search", "boots", {"category": "after sale"})),
-        ("search what does --help do", Command("search", "what does --help do")),
-        ("rollback", Command("rollback")),
-        ("rollback internal", Command("rollback", "internal")),
-        ("gaps", Command("gaps")),
-        ("gaps 7", Command("gaps", "7")),
+        ("search boots --category “after sale”", KbCommand("search", "boots", {"category": "after sale"})),
+        ("search what does --help do", KbCommand("search", "what does --help do")),
+        ("rollback", KbCommand("rollback")),
+        ("rollback internal", KbCommand("rollback", "internal")),
+        ("gaps", KbCommand("gaps")),
+        ("gaps 7", KbCommand("gaps", "7")),
     ]
     misses = [(text, got) for text, command in table if (got := read_command(text)) != command]
     assert misses == []

@@ -43,15 +43,15 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
     channels["C0AGENTS"].members[:] = [FIRST, BOTH, "U0FRONTDESK"]
     channels[BILLING] = Channel(BILLING, "billing", is_private=True, members=[SECOND, BOTH, "U0FRONTDESK"])
     client, clock = slack.client, ManualClock()
-    answers, me = build_answers(database, client, clock), await client.auth()
+    answers, me = build_answers(database, client, clock), await client.api.auth()
     wired = Wired(slack, answers.cases)
-    staff = Staff(client, clock, agent_channel="C0AGENTS", others=[BILLING])
-    identities = Identities(client, None, database)
+    staff = Staff(client.directory, clock, agent_channel="C0AGENTS", others=[BILLING])
+    identities = Identities(client.directory, None, database)
     shelf = cast(Any, Shelf())
     parts: dict[str, Any] = {
         "staff": staff,
         "identities": identities,
-        "home": Home(me, client, database, clock, answers.sentences, identities, staff, shelf, figures),
+        "home": Home(me, client.views, database, clock, answers.sentences, identities, staff, shelf, figures),
         "overview": Overview(me, database, clock, figures),
         "library": shelf,
         "cases": answers.cases,
@@ -105,7 +105,7 @@ async def test_an_article_is_suggested_from_a_case_of_the_persons_desks_alone(
         return
     await wired.slack.workspace.act.command(user, "C0SUPPORT", f"/kb suggest {ref}")
     await wired.is_done()
-    assert [interaction.body["value"] for interaction in wired.stored] == [ref]
+    assert [interaction.interaction.value for interaction in wired.stored] == [ref]
 
 
 async def test_a_case_that_there_is_not_reads_as_one_of_another_desk(wired: Wired) -> None:

@@ -22,6 +22,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import wire
 from tests.patience import patience
+from tests.store.rows import a_case
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM
 
@@ -77,20 +78,11 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
         dialogs.register(app, desk)
         register_rest(app)
 
-    await wire(slack, register, inbox=inbox, dialogs=Dialogs(slack.client, cases))
-    root = await slack.client.post("C0SUPPORT", text="Where is my lamp?")
+    await wire(slack, register, inbox=inbox, dialogs=Dialogs(slack.client.chat, slack.client.views, cases))
+    root = await slack.client.chat.post("C0SUPPORT", text="Where is my lamp?")
     case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
-    card = staff_cards.case_card(
-        case=case.ref,
-        title="A lamp",
-        customer="U0CUSTOMERA",
-        customer_note="",
-        priority="medium",
-        why="is upset",
-        since=1.0,
-        summary="",
-    )
-    ts = await slack.client.post("C0AGENTS", text=card.text, blocks=card.blocks)
+    card = staff_cards.case_card(case)
+    ts = await slack.client.chat.post("C0AGENTS", text=card.text, blocks=card.blocks)
     return Wired(slack, inbox, case, ts)
 
 
@@ -105,9 +97,9 @@ async def test_what_is_filled_in_is_stored_as_a_press_of_the_case_where_it_was_p
         AGENT,
         ThreadRef(TEAM, "C0AGENTS", wired.card),
     )
-    assert interaction.body["action"] == "submit.handback"
-    assert interaction.body["value"] == wired.case.ref
-    assert interaction.body["fields"] == {"note": "The lamp was replaced."}
+    assert interaction.interaction.action == "submit.handback"
+    assert interaction.interaction.value == wired.case.ref
+    assert interaction.interaction.fields == {"note": "The lamp was replaced."}
     assert AGENT not in wired.slack.workspace.modals
 
 
@@ -125,7 +117,7 @@ async def test_what_is_typed_into_a_dialog_is_masked_before_it_is_stored(wired: 
     view = await wired.dialog(AGENT)
     await wired.slack.workspace.act.submit_view(AGENT, view["id"], {"note": {"note": typed}})
     (interaction,) = wired.inbox.arrivals
-    assert interaction.body["fields"] == {"note": kept}
+    assert interaction.interaction.fields == {"note": kept}
 
 
 def test_a_whole_article_and_what_is_chosen_are_kept_as_they_are() -> None:
@@ -144,9 +136,9 @@ async def test_what_is_chosen_in_the_menu_opens_its_dialog(wired: Wired) -> None
     view = await wired.dialog(AGENT)
     await wired.slack.workspace.act.submit_view(AGENT, view["id"], {"priority": {"priority": "high"}})
     (interaction,) = wired.inbox.arrivals
-    assert interaction.body["action"] == "submit.priority"
-    assert interaction.body["value"] == wired.case.ref
-    assert interaction.body["fields"] == {"priority": "high"}
+    assert interaction.interaction.action == "submit.priority"
+    assert interaction.interaction.value == wired.case.ref
+    assert interaction.interaction.fields == {"priority": "high"}
 
 
 @pytest.mark.parametrize("entry", ["spam", "priority"])
@@ -162,7 +154,7 @@ async def test_an_entry_that_is_not_in_the_table_is_neither_stored_nor_opened_an
 ) -> None:
     old = {"text": {"type": "plain_text", "text": "Old"}, "value": f"old/{wired.case.ref}"}
     menu = {"type": "actions", "elements": [{"type": "overflow", "action_id": "case.more", "options": [old]}]}
-    wired.card = await wired.slack.client.post("C0AGENTS", text="the card", blocks=[menu])
+    wired.card = await wired.slack.client.chat.post("C0AGENTS", text="the card", blocks=[menu])
     await wired.interactions(AGENT, "case.more", value=f"old/{wired.case.ref}")
     assert (wired.inbox.arrivals, wired.slack.workspace.modals) == ([], {})
     assert [record.message for record in caplog.records] == ["an unknown button was pressed"]
@@ -186,8 +178,8 @@ async def test_a_press_that_comes_too_late_for_a_dialog_says_so(wired: Wired) ->
 
 
 async def test_a_case_that_is_not_there_any_more_gets_no_dialog(wired: Wired, database: Database) -> None:
-    card = staff_cards.lost_race(case="FD-9999", staff="U0AGENTB", staff_name="Agent B")
+    card = staff_cards.lost_race(a_case(id=8_999, owner="U0AGENTB", owner_name="Agent B"))
     blocks = [{**card.blocks[1], "elements": [{**card.blocks[1]["elements"][0], "action_id": "case.handback"}]}]
-    wired.card = await wired.slack.client.post("C0AGENTS", text=card.text, blocks=blocks)
+    wired.card = await wired.slack.client.chat.post("C0AGENTS", text=card.text, blocks=blocks)
     await wired.interactions(AGENT)
     assert await wired.told(AGENT) == NO_SUCH_CASE

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.store.bodies import DeleteBody, StopBody, body_as
 from bot.store.inbox import Arrival
 from handlers.messages import read_event
 from tests.turns.arrivals import ME
@@ -27,7 +28,7 @@ def test_an_edit_is_of_the_message_and_bears_the_time_of_the_edit() -> None:
     edit = changed({"text": "Where is ORD-2?", "edited": EDITED})
     assert edit is not None
     assert (edit.kind, edit.ts, edit.author, edit.thread.ts) == ("edit", "2.5", "U0CUSTOMERA", "1.1")
-    assert (edit.body["of"], edit.body["text"], edit.body["speaks_anew"]) == ("1.1", "Where is ORD-2?", False)
+    assert (edit.edit.of, edit.edit.text, edit.edit.speaks_anew) == ("1.1", "Where is ORD-2?", False)
 
 
 def test_an_edit_of_a_reply_is_in_its_thread() -> None:
@@ -62,33 +63,33 @@ def test_our_own_streams_change_nothing() -> None:
 def test_an_edit_that_brings_our_name_speaks_to_us_anew() -> None:
     edit = changed({"text": "<@U0FRONTDESK> Where is ORD-1?", "edited": EDITED}, channel="C0SUPPORT")
     assert edit is not None
-    assert (edit.addressed, edit.body["speaks_anew"]) == (True, True)
+    assert (edit.addressed, edit.edit.speaks_anew) == (True, True)
     again = changed(
         {"text": "<@U0FRONTDESK> Where?", "edited": EDITED},
         {**WROTE, "text": "<@U0FRONTDESK> Where is ORD-1?"},
         channel="C0SUPPORT",
     )
     assert again is not None
-    assert (again.addressed, again.body["speaks_anew"]) == (True, False)
+    assert (again.addressed, again.edit.speaks_anew) == (True, False)
 
 
 def test_a_card_number_in_an_edit_is_hidden_before_it_is_stored() -> None:
     edit = changed({"text": "my card is 4111 1111 1111 1111", "edited": EDITED})
     assert edit is not None
-    assert "1111 1111" not in edit.body["text"]
+    assert "1111 1111" not in edit.edit.text
 
 
 def test_a_deletion_keeps_none_of_the_words() -> None:
     gone = read(subtype="message_deleted", deleted_ts="1.1", previous_message=WROTE)
     assert gone is not None
-    assert (gone.kind, gone.ts, gone.body) == ("delete", "3.0", {"text": "", "of": "1.1", "is_staff": False})
+    assert (gone.kind, gone.ts, gone.body) == ("delete", "3.0", DeleteBody("1.1"))
 
 
 def test_the_tombstone_of_a_thread_is_a_deletion() -> None:
     stone = {"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "ts": "1.1", "thread_ts": "1.1"}
     gone = read(subtype="message_changed", message=stone, previous_message={**WROTE, "thread_ts": "1.1"})
     assert gone is not None
-    assert (gone.kind, gone.body["of"], gone.author) == ("delete", "1.1", "U0CUSTOMERA")
+    assert (gone.kind, body_as(DeleteBody, gone.body).of, gone.author) == ("delete", "1.1", "U0CUSTOMERA")
 
 
 @pytest.mark.parametrize("channel", ["D0CUSTOMERA", "C0SUPPORT", "C0AGENTS"])
@@ -100,7 +101,12 @@ def test_a_deletion_without_an_author_is_left_to_the_row_that_is_known(channel: 
         read(subtype="message_changed", message=stone, channel=channel),
     ):
         assert gone is not None
-        assert (gone.kind, gone.author, gone.addressed, gone.body["of"]) == ("delete", "", False, "1.1")
+        assert (gone.kind, gone.author, gone.addressed, body_as(DeleteBody, gone.body).of) == (
+            "delete",
+            "",
+            False,
+            "1.1",
+        )
     bots = {"type": "message", "bot_id": "B0FRONTDESK", "ts": "1.1"}
     assert read(subtype="message_deleted", deleted_ts="1.1", channel=channel, previous_message=bots) is None
 
@@ -111,8 +117,8 @@ def test_staff_edit_and_delete_what_is_under_a_card() -> None:
     gone = read(subtype="message_deleted", deleted_ts="1.1", previous_message=reply, channel="C0AGENTS")
     assert edit is not None
     assert gone is not None
-    assert edit.body["is_staff"]
-    assert gone.body["is_staff"]
+    assert edit.edit.is_staff
+    assert body_as(DeleteBody, gone.body).is_staff
     root = {**WROTE, "user": "U0AGENTA"}
     assert changed({**root, "text": "x", "edited": EDITED}, root, channel="C0AGENTS") is None
 
@@ -123,7 +129,7 @@ def test_stop_names_the_thread_and_the_streams_it_ended() -> None:
     )
     assert stop is not None
     assert (stop.kind, stop.ts, stop.thread.ts, stop.addressed) == ("stop", "2.0", "1.1", False)
-    assert stop.body["streams"] == ["1.2"]
+    assert stop.body == StopBody(("1.2",))
     assert read(type="agent_session_stopped", user="U0CUSTOMERA") is None
 
 

@@ -12,7 +12,7 @@ from bot.language.sentences import load_sentences
 from bot.store import schema
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.views import cards
+from bot.views.announcements import to_customer
 from handlers import feedback
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
@@ -59,13 +59,13 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
     client, clock = slack.client, ManualClock()
     answers = build_answers(database, client, clock)
     await wire(slack, feedback.register, database=database, clock=clock, cases=answers.cases)
-    root = await client.post("C0SUPPORT", text="Where is my lamp?")
+    root = await client.chat.post("C0SUPPORT", text="Where is my lamp?")
     cases = answers.cases
     case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
     await cases.claim(case.ref, AGENT)
     await cases.resolve(case.ref, AGENT)
-    card = cards.resolved(answers.sentences, "en", case=case.ref, staff="Agent A")
-    asked = await client.post("C0SUPPORT", text=card.text, blocks=card.blocks, thread_ts=root)
+    card = to_customer(answers.sentences, case, "resolved", staff="Agent A")
+    asked = await client.chat.post("C0SUPPORT", text=card.text, blocks=card.blocks, thread_ts=root)
     return Wired(slack, database, cases, case, asked)
 
 

@@ -103,20 +103,25 @@ class Wired(Door):
 
     async def opened(self, text: str, channel: str = "D0CUSTOMERA") -> str:
         """A case of Customer A's about this; its number."""
-        thread = ThreadRef(TEAM, channel, await self.slack.client.post(channel, text="root"))
+        thread = ThreadRef(TEAM, channel, await self.slack.client.chat.post(channel, text="root"))
         return (await self.cases.open(thread, CUSTOMER, reason="upset", priority="high", summary=text)).ref
 
 
 @pytest.fixture
 async def wired(database: Database, slack: LocalSlack) -> Wired:
     client, clock = slack.client, ManualClock()
-    answers, me = build_answers(database, client, clock), await client.auth()
+    answers, me = build_answers(database, client, clock), await client.api.auth()
     wired = Wired(slack, answers.cases)
-    staff, identities = Staff(client, clock, agent_channel="C0AGENTS"), Identities(client, None, database)
+    staff, identities = (
+        Staff(client.directory, clock, agent_channel="C0AGENTS"),
+        Identities(client.directory, None, database),
+    )
     parts: dict[str, Any] = {
         "staff": staff,
         "identities": identities,
-        "home": Home(me, client, database, clock, answers.sentences, identities, staff, cast(Any, Shelf()), figures),
+        "home": Home(
+            me, client.views, database, clock, answers.sentences, identities, staff, cast(Any, Shelf()), figures
+        ),
         "overview": Overview(me, database, clock, figures),
         "start": wired.start,
         "inbox": wired,
@@ -149,14 +154,14 @@ async def test_a_customer_sees_their_open_and_past_cases_and_nobody_elses(wired:
 async def test_a_customer_chooses_the_language_and_it_is_kept(wired: Wired) -> None:
     await wired.opens(CUSTOMER.user)
     assert "Sie haben keine offenen" in await wired.does(CUSTOMER.user, "home.language", "de")
-    identities = Identities(wired.slack.client, None, wired.cases.database)
+    identities = Identities(wired.slack.client.directory, None, wired.cases.database)
     customer = await identities.identify(CUSTOMER.user)
     assert customer is not None
     assert customer.locale == "de"
     assert "You have no open cases" in await wired.does(CUSTOMER.user, "home.language", "slack")
 
 
-async def test_a_customers_wish_to_be_erased_is_stored_before_slack_hears_ok(wired: Wired) -> None:
+async def test_a_customers_request_to_be_erased_is_stored_before_slack_gets_an_ok(wired: Wired) -> None:
     await wired.opens(CUSTOMER.user)
     view = wired.view(CUSTOMER.user)
     (button,) = [block["accessory"] for block in view["blocks"] if "Delete my data" in str(block)]
@@ -165,7 +170,7 @@ async def test_a_customers_wish_to_be_erased_is_stored_before_slack_hears_ok(wir
     ack = await wired.slack.workspace.act.click_view(CUSTOMER.user, view["id"], "home.erase", value=None)
     assert ack.ok
     (interaction,) = wired.stored
-    assert (interaction.kind, interaction.author, interaction.body["action"]) == (
+    assert (interaction.kind, interaction.author, interaction.interaction.action) == (
         "interaction",
         CUSTOMER.user,
         "home.erase",

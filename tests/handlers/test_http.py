@@ -90,7 +90,7 @@ async def test_before_the_product_is_put_together_it_is_alive_and_not_ready() ->
         assert (await client.post(EVENTS_PATH, data=body, headers=signed)).status == 503
 
 
-async def test_metrics_have_a_port_of_their_own_where_it_is_wished() -> None:
+async def test_metrics_have_a_port_of_their_own_where_a_setting_says_so() -> None:
     async def well() -> str | None:
         return None
 

@@ -6,12 +6,12 @@ import pytest
 
 from bot.cases.dialogs import TOO_LATE
 from bot.conversation import ThreadRef
-from bot.help_center.articles import Articles, Wording
+from bot.help_center.articles import Articles, ArticleText
 from bot.slack.outbox import Outbox
 from bot.store import suggestions
 from bot.store.database import Database
 from bot.store.suggestions import Suggestion
-from bot.views import article_cards as learning_cards
+from bot.views import article_cards
 from handlers import learning
 from local_slack.workspace import Json
 from tests.doubles.clock import ManualClock
@@ -61,15 +61,15 @@ class Wired:
 @pytest.fixture
 async def wired(database: Database, slack: LocalSlack) -> Wired:
     clock, pages = ManualClock(), Pages()
-    outbox = Outbox(database, slack.client, clock)
-    articles = Articles(database, slack.client, outbox, clock, cast(Any, None), lambda: None)
+    outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
+    articles = Articles(database, slack.client.chat, outbox, clock, cast(Any, None), lambda: None)
     new = Suggestion(0, "k", None, "Late", "Late?", "Within 40 days.", "pending", AGENT, 1.0)
     async with database.transaction() as tx:
         assert await suggestions.add(tx, new)
-    card = learning_cards.suggestion(
+    card = article_cards.suggestion(
         number=1, origin="FD-1001", by=AGENT, title="", question="", answer="", close=None, has_gaps=False
     )
-    ts = await slack.client.post("C0AGENTS", text=card.text, blocks=card.blocks)
+    ts = await slack.client.chat.post("C0AGENTS", text=card.text, blocks=card.blocks)
     await wire(slack, learning.register, articles=articles, library=pages)
     return Wired(slack, articles, ts, pages)
 
@@ -129,4 +129,4 @@ async def test_a_press_that_comes_too_late_for_a_dialog_says_so(wired: Wired) ->
 async def test_the_words_of_a_customer_that_the_app_shows_are_the_question(wired: Wired) -> None:
     thread = ThreadRef("T0FRONTDESK", "C0AGENTS", wired.ts)
     known = await wired.articles.prefilled(thread, "9.9", "*Somebody* (customer)\n>May I &lt;rent&gt;?", is_copy=True)
-    assert known == Wording("May I <rent>?", "May I <rent>?", "")
+    assert known == ArticleText("May I <rent>?", "May I <rent>?", "")

@@ -1,7 +1,9 @@
 """Which events are somebody speaking to us."""
 
+from dataclasses import replace
 from typing import Any
 
+from bot.store.bodies import AttachedFile
 from handlers.messages import read_event
 from tests.turns.arrivals import ME
 
@@ -16,7 +18,7 @@ def test_a_direct_message_starts_a_conversation_of_its_own() -> None:
     assert arrival is not None
     assert arrival.addressed
     assert arrival.thread.key == "T0FRONTDESK/D0CUSTOMERA/1.1"
-    assert arrival.body["text"] == "Hello?"
+    assert arrival.message.text == "Hello?"
 
 
 def test_a_mention_is_addressed_and_loses_our_name() -> None:
@@ -25,7 +27,7 @@ def test_a_mention_is_addressed_and_loses_our_name() -> None:
     )
     assert arrival is not None
     assert arrival.addressed
-    assert arrival.body["text"] == "Hello & hi"
+    assert arrival.message.text == "Hello & hi"
 
 
 def test_a_reply_in_a_channel_is_not_addressed_by_itself() -> None:
@@ -50,7 +52,7 @@ def test_a_connected_workspaces_author_keeps_their_own_team() -> None:
 def test_a_card_number_is_hidden_before_it_is_stored() -> None:
     arrival = read_event(payload(text="my card is 4111 1111 1111 1111"), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
-    assert "1111 1111" not in arrival.body["text"]
+    assert "1111 1111" not in arrival.message.text
 
 
 def test_everything_else_starts_nothing() -> None:
@@ -80,7 +82,7 @@ def test_everything_else_starts_nothing() -> None:
 def test_a_lone_surrogate_does_not_reach_the_store() -> None:
     arrival = read_event(payload(text="broken \ud83d text"), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
-    arrival.body["text"].encode("utf-8")
+    arrival.message.text.encode("utf-8")
 
 
 def test_of_files_is_kept_what_they_are_and_nothing_of_what_they_hold() -> None:
@@ -93,7 +95,7 @@ def test_of_files_is_kept_what_they_are_and_nothing_of_what_they_hold() -> None:
     ]
     arrival = read_event(payload(subtype="file_share", text="", files=files), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
-    lamp, unnamed, odd = arrival.body["files"]
-    assert {**lamp, "name": ""} == {"id": "F1", "name": "", "mimetype": "image/png", "size": 7}
-    assert unnamed == {"id": "F2", "name": "file", "mimetype": "", "size": 0}
-    assert odd == {"id": "", "name": "file", "mimetype": "", "size": 0}
+    lamp, unnamed, odd = arrival.message.files
+    assert replace(lamp, name="") == AttachedFile("F1", "", "image/png", 7)
+    assert unnamed == AttachedFile("F2", "file", "", 0)
+    assert odd == AttachedFile("", "file", "", 0)

@@ -25,7 +25,8 @@ from bot.app import dispatch_to
 from bot.clock import SystemClock
 from bot.ingest.inbox import Inbox
 from bot.language.sentences import load_sentences
-from bot.slack.client import SlackRefused, SlackUser
+from bot.slack.api.directory import SlackUser
+from bot.slack.api.errors import SlackRefused
 from bot.slack.socket import SocketConnection
 from bot.store import schema
 from bot.store.database import Database
@@ -77,7 +78,7 @@ class Staffed(Anything):
 
 
 class Speechless(Anything):
-    """Slack's Web API, which knows nobody."""
+    """The directory of Slack, which knows nobody."""
 
     async def user(self, user_id: str) -> SlackUser:
         assert isinstance(user_id, str)
@@ -136,16 +137,16 @@ async def opened(database: Database) -> AsyncIterator[Room]:
         return None
 
     metrics, work = Metrics(), set[asyncio.Task[None]]()
-    inbox = Inbox(database, cast(Any, Queue()), ManualClock(), metrics)
+    inbox = Inbox(database, ManualClock(), metrics)
     parts: dict[str, Any] = {field.name: Anything() for field in fields(Desk)}
     parts |= {"me": ME, "database": database, "clock": ManualClock(), "inbox": inbox, "staff": Staffed()}
-    parts |= {"slack": Speechless(), "sentences": load_sentences(None)}
+    parts |= {"directory": Speechless(), "sentences": load_sentences(None)}
     parts["start"] = lambda doing: work.add(asyncio.create_task(doing))
     bolt = AsyncApp(authorize=authorize, signing_secret=SECRET, request_verification_enabled=False)
     handlers.register(bolt, Desk(**parts))
     door = Door(bolt, metrics, SystemClock())
     app = build_web_app(Serving(missing=well, door=door), metrics=metrics, takes_events=True, signing_secret=SECRET)
-    writer = asyncio.create_task(inbox.run())
+    writer = asyncio.create_task(inbox.run(Queue()))
     async with TestClient(TestServer(app)) as http:
         yield Room(door, metrics, inbox, writer, http)
     writer.cancel()

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +12,8 @@ from slack_bolt.async_app import AsyncApp
 from bot.cases.buttons import BUTTONS, SUBMISSIONS
 from bot.cases.dialogs import DIALOGS, About
 from bot.conversation import ThreadRef
-from bot.slack.client import SlackUser
+from bot.slack.api.directory import SlackUser
+from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
 from bot.turns.handover_requests import CALL_OVER
 from bot.views import staff_cards
@@ -22,6 +23,7 @@ from local_slack.workspace import User
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import Door, Wiring, wire
 from tests.patience import patience
+from tests.store.rows import a_case
 from tests.turns.arrivals import TEAM
 
 PATIENCE = patience(20.0)
@@ -34,15 +36,15 @@ class Taken(Door):
     def __init__(self) -> None:
         self.names: asyncio.Queue[str] = asyncio.Queue()
         self.refused: asyncio.Queue[str] = asyncio.Queue()
-        self.bodies: list[Mapping[str, Any]] = []
+        self.bodies: list[InteractionBody] = []
 
     async def locale(self, user: SlackUser) -> str:
         await self.refused.put(user.id)
         return user.locale
 
     async def accept(self, interaction: Arrival) -> None:
-        self.bodies.append(interaction.body)
-        await self.names.put(interaction.body["action"])
+        self.bodies.append(interaction.interaction)
+        await self.names.put(interaction.interaction.action)
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
         await self.names.put(action)
@@ -179,7 +181,7 @@ async def test_who_is_no_staff_calls_nobody_for_others(slack: LocalSlack, user: 
     people["U0AGENTB"].deleted = True
     for name in (user, AGENT):
         assert (await cast(Wiring, slack.workspace.transport).interact(*interaction(CALL_OVER, name, "C0SUPPORT"))).ok
-    assert [body["by_staff"] for body in taken.bodies] == [False, True]
+    assert [body.by_staff for body in taken.bodies] == [False, True]
 
 
 async def test_every_press_and_dialog_is_taken_from_staff(slack: LocalSlack) -> None:
@@ -195,10 +197,10 @@ async def test_every_press_and_dialog_is_taken_from_staff(slack: LocalSlack) -> 
 @pytest.mark.parametrize("is_in_thread", [True, False])
 async def test_whoever_is_not_surely_staff_is_told_so_where_they_pressed(slack: LocalSlack, is_in_thread: bool) -> None:
     await wire(slack, staff.register)
-    card = await slack.client.post("C0AGENTS", text="the card")
-    button = staff_cards.lost_race(case="FD-1001", staff="U0AGENTB", staff_name="Agent B")
+    card = await slack.client.chat.post("C0AGENTS", text="the card")
+    button = staff_cards.lost_race(a_case(id=1, owner="U0AGENTB", owner_name="Agent B"))
     thread_ts = card if is_in_thread else None
-    ts = await slack.client.post("C0AGENTS", text=button.text, blocks=button.blocks, thread_ts=thread_ts)
+    ts = await slack.client.chat.post("C0AGENTS", text=button.text, blocks=button.blocks, thread_ts=thread_ts)
     await slack.breaks(method="conversations.members", do="internal_error")
     await slack.workspace.act.click("U0AGENTA", "C0AGENTS", ts, "case.takeover")
     while not slack.workspace.ephemerals:

@@ -18,6 +18,7 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.views import cards, staff_cards
+from bot.views.announcements import to_customer
 from handlers import actions, commands, dialogs, feedback, frontdesk, shortcuts, staff
 from handlers.desk import Desk
 from local_slack.workspace import Ack, Json
@@ -49,7 +50,7 @@ class Twice(Wiring):
 
 
 @dataclass
-class Deeds:
+class Recorder:
     """What commands do, as Library and Overview, and what the inbox hands on, as a TurnQueue."""
 
     done: list[str] = field(default_factory=list)
@@ -72,7 +73,7 @@ class Wired:
 
     slack: LocalSlack
     database: Database
-    deeds: Deeds
+    recorder: Recorder
     case: Case
     work: list[asyncio.Task[None]]
 
@@ -81,21 +82,11 @@ class Wired:
         return self.slack.workspace.act
 
     async def posts(self, channel: str, card: Any, thread_ts: str | None = None) -> str:
-        return await self.slack.client.post(channel, text=card.text, blocks=card.blocks, thread_ts=thread_ts)
+        return await self.slack.client.chat.post(channel, text=card.text, blocks=card.blocks, thread_ts=thread_ts)
 
     async def posts_the_card(self) -> str:
         """A case's card, with its buttons."""
-        card = staff_cards.case_card(
-            case=self.case.ref,
-            title="A lamp",
-            customer=CUSTOMER.user,
-            customer_note="",
-            priority="medium",
-            why="is upset",
-            since=1.0,
-            summary="",
-        )
-        return await self.posts("C0AGENTS", card)
+        return await self.posts("C0AGENTS", staff_cards.case_card(self.case))
 
     async def told(self) -> list[str]:
         """All that single people read, once nothing is under way."""
@@ -117,11 +108,11 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 @pytest.fixture
 async def wired(database: Database, slack: LocalSlack) -> AsyncIterator[Wired]:
-    clock, deeds = ManualClock(), Deeds()
+    clock, recorder = ManualClock(), Recorder()
     work: list[asyncio.Task[None]] = []
     cases = build_answers(database, slack.client, clock).cases
-    inbox = Inbox(database, cast(Any, deeds), clock, Metrics())
-    writing = asyncio.create_task(inbox.run())
+    inbox = Inbox(database, clock, Metrics())
+    writing = asyncio.create_task(inbox.run(cast(Any, recorder)))
     await wire(
         slack,
         register,
@@ -129,17 +120,17 @@ async def wired(database: Database, slack: LocalSlack) -> AsyncIterator[Wired]:
         database=database,
         clock=clock,
         cases=cases,
-        dialogs=Dialogs(slack.client, cases),
-        library=deeds,
-        overview=deeds,
+        dialogs=Dialogs(slack.client.chat, slack.client.views, cases),
+        library=recorder,
+        overview=recorder,
         start=lambda doing: work.append(asyncio.create_task(doing)),
     )
     transport = cast(Wiring, slack.workspace.transport)
     slack.workspace.transport = Twice(transport.bolt)
-    root = await slack.client.post("C0SUPPORT", text="Where is my lamp?")
+    root = await slack.client.chat.post("C0SUPPORT", text="Where is my lamp?")
     case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
     async with asyncio.timeout(PATIENCE):
-        yield Wired(slack, database, deeds, case, work)
+        yield Wired(slack, database, recorder, case, work)
     writing.cancel()
     with suppress(asyncio.CancelledError):
         await writing
@@ -148,7 +139,7 @@ async def wired(database: Database, slack: LocalSlack) -> AsyncIterator[Wired]:
 async def test_a_press_is_one_row(wired: Wired) -> None:
     card = await wired.posts_the_card()
     await wired.act.click(AGENT, "C0AGENTS", card, "case.claim")
-    assert (await wired.stored(), wired.deeds.done, await wired.told()) == (1, ["row 1"], [])
+    assert (await wired.stored(), wired.recorder.done, await wired.told()) == (1, ["row 1"], [])
 
 
 async def test_a_press_that_opens_a_dialog_opens_one_and_what_is_submitted_is_one_row(wired: Wired) -> None:
@@ -157,16 +148,16 @@ async def test_a_press_that_opens_a_dialog_opens_one_and_what_is_submitted_is_on
     (view,) = wired.slack.workspace.modals[AGENT]
     assert await wired.told() == []
     await wired.act.submit_view(AGENT, view["id"], {"note": {"note": "Replaced."}})
-    assert (await wired.stored(), wired.deeds.done, await wired.told()) == (1, ["row 1"], [])
+    assert (await wired.stored(), wired.recorder.done, await wired.told()) == (1, ["row 1"], [])
 
 
 async def test_a_shortcut_is_one_row(wired: Wired) -> None:
     await wired.act.message_shortcut(AGENT, "C0SUPPORT", wired.case.thread.ts, "case.escalate")
-    assert (await wired.stored(), wired.deeds.done, await wired.told()) == (1, ["row 1"], [])
+    assert (await wired.stored(), wired.recorder.done, await wired.told()) == (1, ["row 1"], [])
 
 
 @pytest.mark.parametrize(
-    ("line", "deed", "answer"),
+    ("line", "expected", "answer"),
     [
         ("/kb rollback", "rolled back public", "Rolled back."),
         ("/frontdesk pause", "paused C0AGENTS", "Paused."),
@@ -174,23 +165,23 @@ async def test_a_shortcut_is_one_row(wired: Wired) -> None:
     ],
 )
 async def test_a_command_is_carried_out_and_answered_once(
-    wired: Wired, line: str, deed: str, answer: str | None
+    wired: Wired, line: str, expected: str, answer: str | None
 ) -> None:
     await wired.act.command(AGENT, "C0AGENTS", line)
     assert await wired.told() == ([answer] if answer else [])
-    (done,) = wired.deeds.done
-    assert done.startswith(deed)
+    (done,) = wired.recorder.done
+    assert done.startswith(expected)
     await wired.act.command(AGENT, "C0AGENTS", line)
     await wired.told()
-    assert len(wired.deeds.done) == 2, "typed again it is another one"
+    assert len(wired.recorder.done) == 2, "typed again it is another one"
 
 
 async def test_what_is_answered_at_once_is_answered_once(wired: Wired) -> None:
     sentences = build_answers(wired.database, wired.slack.client, ManualClock()).sentences
-    root = await wired.slack.client.post("C0SUPPORT", text="Another matter")
+    root = await wired.slack.client.chat.post("C0SUPPORT", text="Another matter")
     offer = await wired.posts("C0SUPPORT", cards.no_answer(sentences, "en", ref="1"), root)
     await wired.act.click(CUSTOMER.user, "C0SUPPORT", offer, "esc.decline")
     assert await wired.told() == [sentences.say("en", "rephrase")]
-    asked = await wired.posts("C0SUPPORT", cards.resolved(sentences, "en", case=wired.case.ref, staff="Agent A"), root)
+    asked = await wired.posts("C0SUPPORT", to_customer(sentences, wired.case, "resolved", staff="Agent A"), root)
     await wired.act.click(CUSTOMER.user, "C0SUPPORT", asked, "csat.4")
     assert len(await wired.told()) == 2

@@ -15,7 +15,7 @@ from slack_bolt.authorization import AuthorizeResult
 from bot.cases.staff import Staff
 from bot.clock import SystemClock
 from bot.language.sentences import load_sentences
-from bot.slack.client import SlackUser
+from bot.slack.api.directory import SlackUser
 from bot.store.inbox import Arrival
 from bot.telemetry import Metrics
 from handlers import door
@@ -72,22 +72,24 @@ class Door:
 async def wire(slack: LocalSlack, register: Callable[[AsyncApp, Desk], None], **parts: Any) -> Desk:
     """Let the handlers of `register` take what people do in the workspace; `parts` are fields of their Desk."""
     client = slack.client
-    me = await client.auth()
+    me = await client.api.auth()
     answer = AuthorizeResult(enterprise_id=None, team_id=me.team, bot_token="x", bot_id="B", bot_user_id=me.user)
 
     async def authorize() -> AuthorizeResult:
         return answer
 
-    bolt = AsyncApp(client=client.web, authorize=authorize, request_verification_enabled=False)
+    bolt = AsyncApp(client=client.api.web, authorize=authorize, request_verification_enabled=False)
     unneeded = dict.fromkeys((field.name for field in fields(Desk)), cast(Any, None))
     usual = {
         "me": me,
-        "slack": client,
+        "chat": client.chat,
+        "directory": client.directory,
+        "views": client.views,
         "clock": SystemClock(),
         "sentences": load_sentences(None),
         "inbox": Door(),
         "identities": Profiles(),
-        "staff": Staff(client, ManualClock(), agent_channel="C0AGENTS"),
+        "staff": Staff(client.directory, ManualClock(), agent_channel="C0AGENTS"),
     }
     desk = Desk(**(unneeded | usual | parts))
     register(bolt, desk)

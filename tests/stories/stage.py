@@ -17,6 +17,7 @@ from demo.program import READY_SECONDS, Program
 from demo.world import LINK_HOSTS, PAGES, SHOP_NAME
 from tests.doubles.postgres import Postgres
 from tests.patience import patience
+from tests.stories import prepared
 from tests.stories.world import QUICKLY, World, open_world, product_environment
 
 WORKERS = ("one", "two")
@@ -80,6 +81,9 @@ async def open_fleet(
         world = await stack.enter_async_context(open_world(folder, kb=kb, env=env, pace=pace, ingress_only=True))
         shared = QUICKLY | worker_environment(world, kb=kb) | (env or {})
         workers = tuple(_worker(world, name, shared) for name in WORKERS)
+        if kb is None:
+            for name in WORKERS:
+                await asyncio.to_thread(prepared.lay_out, world.data / name)
         for worker in workers:
             stack.push_async_callback(worker.stop)
             await worker.start()

@@ -41,7 +41,7 @@ def in_thread_of(card: Seen) -> Post:
     return Post(card.channel, card.ts, card.ts)
 
 
-async def test_a_wish_for_a_person_becomes_one_case_without_asking_the_model(world: World) -> None:
+async def test_a_request_for_a_person_becomes_one_case_without_asking_the_model(world: World) -> None:
     before = len(await world.model_requests())
     asked, card, ref = await open_case(world, world.customer)
     assert world.customer.user in card.text

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from bot.store import bodies
 from tests.stories.world import Json, Post, World, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -55,7 +56,9 @@ async def test_others_talk_is_neither_answered_nor_kept_nor_copied(world: World)
     assert len(await world.replies(asked)) == before + 1, [await row_of(world, each) for each in (*talk, follow)]
     for post in talk:
         reason, body = await row_of(world, post)
-        assert (reason, json.loads(body)["text"]) == ("overheard", "")
+        kept = bodies.decode("message", json.loads(body))
+        assert isinstance(kept, bodies.MessageBody)
+        assert (reason, kept.text) == ("overheard", "")
     called = await world.customer.says(f"{US} a real person please", to=asked)
     told = await world.customer.reads(asked, after=called.ts)
     assert "FD-" in told.text

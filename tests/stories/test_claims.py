@@ -1,4 +1,4 @@
-"""A model that says a deed was done, and what the customer reads of it."""
+"""A model that claims an action, and what the customer reads of it."""
 
 import json
 

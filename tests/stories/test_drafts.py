@@ -11,7 +11,7 @@ from tests.stories.world import PATIENCE, Json, Person, Post, Seen, World, is_ap
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-WISH = "I want to return a lamp after three weeks, may I talk to a real person?"
+QUESTION = "I want to return a lamp after three weeks, may I talk to a real person?"
 SHORT = {"role": "draft", "text": "You have 30 days."}
 WARM = {"role": "draft", "text": "I see how annoying a lamp is that does not fit. You have 30 days."}
 THOROUGH = {"role": "draft", "text": "You asked about returns. You have 30 days from delivery.\n\n- Pack it\n- Send it"}
@@ -23,7 +23,7 @@ async def no_case_stays_open(world: World) -> AsyncIterator[None]:
     await world.hands_all_back()
 
 
-async def claimed(world: World, who: Person | None = None, text: str = WISH) -> tuple[Post, Seen, str]:
+async def claimed(world: World, who: Person | None = None, text: str = QUESTION) -> tuple[Post, Seen, str]:
     """The customer's thread, the card that Agent A has claimed, the reference."""
     customer = who or world.customer
     asked = await customer.says(text)

@@ -212,6 +212,52 @@ async def test_a_message_deleted_while_a_person_is_on_it_is_deleted_for_them_too
     assert canary.encode() not in await kept(world)
 
 
+def runs_of(words: str) -> list[bytes]:
+    """Every run of three words, as it is stored."""
+    each = words.split()
+    return [" ".join(each[at : at + 3]).encode() for at in range(len(each) - 2)]
+
+
+async def until_nothing_repeats(world: World, words: str) -> None:
+    """Wait until no message of the app, in any channel, holds a run of the words."""
+
+    def is_gone(state: Json) -> bool | None:
+        said = "\n".join(
+            str(seen.raw) for channel in state["channels"] for seen in seen_in(state, channel["id"]) if is_app(seen)
+        )
+        return not any(run.decode() in said for run in runs_of(words)) or None
+
+    await world.until(is_gone, what="no run of the words in Slack")
+
+
+async def test_no_run_of_a_deleted_messages_words_is_left_in_any_file_or_in_slack(world: World) -> None:
+    words = "my quollviolet passphrase opens seven narrow harbour gates tonight"
+    asked = await world.customer.says(f"I want to talk to a human: {words}")
+    card = await world.card_of(asked)
+    await world.staff.presses(card, "case.claim")
+    joined = await world.customer.reads(asked, having=lambda seen: "Agent A" in seen.text)
+    await world.model_says(*({"role": "draft", "text": f"So {words}, and you have 30 days."} for _ in range(3)))
+    claimed = await world.until(
+        lambda state: next((seen for seen in seen_in(state, card.channel) if "case.draft" in seen.buttons), None),
+        what="the claimed card",
+        channel=card.channel,
+    )
+    await world.staff.presses(claimed, "case.draft")
+    shown = await world.staff.reads(card, having=lambda seen: "draft.send" in seen.buttons)
+    assert words in str(shown.raw)
+    before = await kept(world)
+    assert [run for run in runs_of(words) if run in before] == runs_of(words)
+    await deletes(world, asked)
+    await until_nothing_repeats(world, words)
+    await settles(world)
+    left = await kept(world) + b"".join(path.read_bytes() for path in world.data.rglob("*") if path.is_file())
+    assert [run for run in runs_of(words) if run in left] == []
+    assert b"quollviolet" not in left
+    assert joined.ts
+    await world.model_says()
+    await world.hands_all_back()
+
+
 async def test_an_edit_while_a_person_is_on_it_changes_their_copy_and_keeps_the_old_words_beside_it(
     world: World,
 ) -> None:

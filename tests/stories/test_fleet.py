@@ -18,10 +18,6 @@ from tests.stories.world import Json, Post, Worker, World, is_app, open_worker, 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PAGES = {
-    "returns": "# Returns and exchanges\n\nYou can return an item within 30 days of delivery. It must be unused.\n",
-    "payment": "# Payment\n\nWe accept the payment methods cards and PayPal.\n",
-}
 RETURNS = "How many days do I have to return an item?"
 
 
@@ -47,16 +43,13 @@ class Fleet:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def fleet(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> AsyncIterator[Fleet]:
-    """Starting it takes most of a minute, so there is one for all; two of its workers end in the course of it."""
+    """Starting it takes a while, so there is one for all; two of its workers end in the course of it."""
     url = await postgres.create()
     async with AsyncExitStack() as stack:
         shared = {"DATABASE_URL": url}
         folder = tmp_path_factory.mktemp("world")
-        pages = tmp_path_factory.mktemp("pages")
-        for name, text in PAGES.items():
-            (pages / f"{name}.md").write_text(text, "utf-8")
-        world = await stack.enter_async_context(open_world(folder, kb=pages, env=shared, ingress_only=True))
-        shared |= worker_environment(world, kb=pages)
+        world = await stack.enter_async_context(open_world(folder, env=shared, ingress_only=True))
+        shared |= worker_environment(world)
         opening = [stack.enter_async_context(open_worker(world, name, env=shared)) for name in ("one", "two", "three")]
         workers = await asyncio.gather(*opening)
         database = await asyncpg.connect(url)

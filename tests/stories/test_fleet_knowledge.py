@@ -53,7 +53,7 @@ async def two(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> A
         opening = open_world(folder / "world", kb=pages, env=shared, ingress_only=True)
         world = await stack.enter_async_context(opening)
         shared |= worker_environment(world, kb=pages)
-        await stack.enter_async_context(open_worker(world, "one", env=shared))
+        await stack.enter_async_context(open_worker(world, "one", env=shared, is_read=False))
         yield Two(world, pages)
 
 

@@ -11,13 +11,15 @@ from tests.stories.world import PATIENCE, Json, Post, Seen, World, is_app, seen_
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 QUESTION = "Do you repair tungsten furnaces of the Ember series?"
-WISH = f"{QUESTION} I am Customer A, mail me at customer.a@example.com. I want to talk to a real person"
+MESSAGE = f"{QUESTION} I am Customer A, mail me at customer.a@example.com. I want to talk to a real person"
 ANSWER = "Yes Customer A, our workshop repairs tungsten furnaces of the Ember series within 19 days for 45 EUR."
 
 
-async def solved(world: World, wish: str = WISH, answer: str = ANSWER, **inputs: object) -> tuple[Post, Seen, str]:
+async def solved(
+    world: World, message: str = MESSAGE, answer: str = ANSWER, **inputs: object
+) -> tuple[Post, Seen, str]:
     """The customer's thread, the closed card, the reference; `inputs` of the dialog that resolves it."""
-    asked = await world.customer.says(wish)
+    asked = await world.customer.says(message)
     card = await world.card_of(asked)
     ref = re.search(r"FD-\d+", card.text)
     assert ref is not None
@@ -105,9 +107,9 @@ async def test_what_a_person_answered_is_answered_from_the_article_next_time(wor
 
 
 async def test_a_suggestion_is_edited_before_it_is_added_and_another_is_discarded_by_one_tap(world: World) -> None:
-    wish = "May I rent a crampon set for glaciers? I want to talk to a real person"
+    message = "May I rent a crampon set for glaciers? I want to talk to a real person"
     answer = "You can rent crampon sets in our shop for 12 EUR a day."
-    _, card, _ = await solved(world, wish, answer, kb=["suggest"])
+    _, card, _ = await solved(world, message, answer, kb=["suggest"])
     shown = await world.staff.reads(card, having=lambda seen: "kb.new" in seen.buttons)
     await world.staff.presses(shown, "kb.edit")
     await world.staff.fills_in(
@@ -121,7 +123,7 @@ async def test_a_suggestion_is_edited_before_it_is_added_and_another_is_discarde
     await answered(world, "May I rent a crampon set for glaciers?", "13 EUR")
 
     # The next one comes close to it, says otherwise, and may take its place; it is discarded.
-    _, card, _ = await solved(world, wish, "Crampon sets for glaciers can be rented for 17 EUR a day.")
+    _, card, _ = await solved(world, message, "Crampon sets for glaciers can be rented for 17 EUR a day.")
     shown = await suggested(world, card)
     assert "Close to *Renting crampons*" in shown.text
     assert "it might say otherwise" in shown.text

@@ -504,10 +504,15 @@ class Worker:
 
 
 @asynccontextmanager
-async def open_worker(world: World, name: str, *, env: dict[str, str]) -> AsyncIterator[Worker]:
-    """A process that works on what the world's takes, ready; its log is among the world's."""
+async def open_worker(world: World, name: str, *, env: dict[str, str], is_read: bool = True) -> AsyncIterator[Worker]:
+    """A process that works on what the world's takes, ready; its log is among the world's.
+
+    `is_read`: the knowledge base of the shop's own pages is there already.
+    """
     data = world.data / name
     data.mkdir()
+    if is_read:
+        await asyncio.to_thread(prepared.lay_out, data)
     port = free_port()
     environment = product_environment(world, data) | env | {"PORT": str(port)}
     del environment["SLACK_APP_TOKEN"]

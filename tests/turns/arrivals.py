@@ -3,8 +3,9 @@
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.slack.client import Identity
+from bot.slack.api.transport import Identity
 from bot.store import inbox
+from bot.store.bodies import Body, DeleteBody, EditBody, InteractionBody, MessageBody, StopBody
 from bot.store.inbox import Arrival, InboxItem, Kind
 
 TEAM = "T0FRONTDESK"
@@ -30,9 +31,23 @@ def arrival(
         ts=ts,
         author=author,
         author_team=TEAM,
-        body={"text": text, "files": []},
+        body=body_of(kind, text),
         addressed=addressed,
     )
+
+
+def body_of(kind: Kind, text: str) -> Body:
+    """The body of an arrival of this kind, with these words if it can hold any."""
+    match kind:
+        case "message" | "staff":
+            return MessageBody(text)
+        case "edit":
+            return EditBody(text)
+        case "delete":
+            return DeleteBody()
+        case "stop":
+            return StopBody()
+    return InteractionBody()
 
 
 async def begin(tx: AsyncConnection, arrived: Arrival) -> InboxItem:

@@ -8,7 +8,8 @@ from sqlalchemy import select
 from bot.agent.events import TextDelta
 from bot.agent.model import Finished
 from bot.guard.tool_results import ESCALATE
-from bot.language.sentences import Language, load_sentences
+from bot.language.languages import Language
+from bot.language.sentences import load_sentences
 from bot.store import schema
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack
@@ -28,7 +29,7 @@ async def test_after_the_second_answer_in_a_row_that_was_not_found_a_person_is_c
         await desk.turns.take(row)
         async with database.transaction() as tx:
             assert (await tx.execute(select(schema.kase.c.id))).all() == [], "the first time it is offered"
-        ts = await slack.client.post("C0SUPPORT", text=UNKNOWN, thread_ts=root)
+        ts = await slack.client.chat.post("C0SUPPORT", text=UNKNOWN, thread_ts=root)
         await desk.turns.take(
             await desk.receives(arrival(ts, text=f"Again: {UNKNOWN}", thread_ts=root, channel="C0SUPPORT"))
         )
@@ -59,7 +60,7 @@ async def test_words_call_a_person_at_once_and_nothing_more_is_asked_of_the_cust
     async with asyncio.timeout(PATIENCE):
         await desk.turns.take(row)
         for addition in (text, "All about boots?"):
-            ts = await slack.client.post("C0SUPPORT", text=addition, thread_ts=root)
+            ts = await slack.client.chat.post("C0SUPPORT", text=addition, thread_ts=root)
             added = arrival(ts, text=addition, thread_ts=root, channel="C0SUPPORT")
             await desk.turns.take(await desk.receives(added))
         await sent(desk)

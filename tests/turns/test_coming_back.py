@@ -72,7 +72,7 @@ class Desk:
 
     async def resolves(self, *, channel: str = DM) -> Case:
         """A case of the customer's that Agent A has resolved."""
-        ts = await self.slack.client.post(channel, text="Where is my lamp?")
+        ts = await self.slack.client.chat.post(channel, text="Where is my lamp?")
         self.thread = ThreadRef(TEAM, channel, ts)
         async with self.database.transaction() as tx:
             await threads.add_thread(tx, self.thread, now=self.clock.now())

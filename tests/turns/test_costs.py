@@ -1,12 +1,14 @@
 """What a turn has cost, told apart by model."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from bot.agent.loop import Outcome
 from bot.agent.model import Usage
-from bot.agent.replies import Reply
+from bot.agent.replies import ModelReply
 from bot.conversation import ThreadRef
 from bot.store import inbox, spending, turns
+from bot.store.bodies import MessageBody
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.turns.costs import UNKNOWN, costs_of
@@ -15,12 +17,12 @@ from tests.doubles.clock import ManualClock
 from tests.turns.answering import build_answers
 from tests.turns.arrivals import TEAM, arrival
 
-ITEM = InboxItem(7, "message", ThreadRef(TEAM, "D0CUSTOMERA", "1.1"), "1.1", "U0CUSTOMERA", TEAM, {}, 1, 0.0)
+ITEM = InboxItem(7, "message", ThreadRef(TEAM, "D0CUSTOMERA", "1.1"), "1.1", "U0CUSTOMERA", TEAM, MessageBody(), 1, 0.0)
 SMALL = Usage(100, 10, 0, 0.25)
 
 
 def reply(model: str, usage: Usage) -> dict[str, Any]:
-    return Reply("Hello", (), "stop", usage, model).to_json()
+    return ModelReply("Hello", (), "stop", usage, model).to_json()
 
 
 def outcome(usage: Usage, *models: str) -> Outcome:
@@ -117,9 +119,10 @@ async def test_what_a_turn_that_is_given_up_had_cost_is_kept(database: Database)
     clock = ManualClock()
     journal = await open_journal(database, clock, turn=1, attempt=1)
     await journal.record("round-1", reply("small", Usage(100, 10, 0, 0.25)))
-    answers = build_answers(database, cast(Any, None), clock)
-    await answers.close_leftover(item)
+    no_slack = SimpleNamespace(files=None, chat=None, sessions=None, directory=None)
+    answers = build_answers(database, cast(Any, no_slack), clock)
+    await answers.leftovers.close(item)
     async with database.transaction() as tx:
-        await answers.keep_leftover(tx, item, reason="dead_letter", may_return=True)
+        await answers.leftovers.save(tx, item, reason="dead_letter", may_return=True)
         (total,) = await spending.totals(tx, since=0, by="thread")
     assert (total.group, total.usage.cost) == (item.thread.key, 0.25)

@@ -12,7 +12,6 @@ from bot.agent.endpoints import Endpoint, Models, Price
 from bot.agent.events import TextDelta
 from bot.agent.messages import CustomerMessage
 from bot.agent.model import ModelEvent, ModelFailure, ModelRequest
-from bot.cases.messages import SUFFERING
 from bot.desk.danger.asking import build_sorter, danger_in, framed
 from bot.desk.danger.classifier import DANGERS
 from bot.errors import StoreUnavailable
@@ -21,6 +20,7 @@ from bot.store import schema
 from bot.store.database import Database
 from bot.store.spending import cost_of_customer
 from bot.turns.danger_check import STEP, DangerCheck
+from bot.views.announcements import SUFFERING
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
 from tests.turns.arrivals import TEAM

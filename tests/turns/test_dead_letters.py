@@ -10,20 +10,20 @@ import pytest
 from sqlalchemy import select, update
 
 from bot.errors import StoreUnavailable
-from bot.ingest.dead_letters import UNSTORABLE, dead_line
+from bot.ingest.dead_letters import dead_line
 from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
-from bot.store import dead_letters, inbox, schema, traces, turns
-from bot.store import interrupts as interrupts
+from bot.store import dead_letters, inbox, interrupts, schema, traces, turns
+from bot.store.bodies import InteractionBody
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.turns.journal import open_journal
 from bot.turns.turn import ATTEMPTS
 from tests.doubles.local_slack import LocalSlack
 from tests.store.test_interrupts import deletion
-from tests.turns.answering import CUSTOMER
+from tests.turns.answering import CUSTOMER, with_database
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_edits import Dying, deed
+from tests.turns.test_edits import Dying, call_entry
 from tests.turns.test_stopping import PATIENCE, Desk
 from tests.turns.test_turn import untouched_turns
 
@@ -34,16 +34,21 @@ class Erasing:
     def __init__(self) -> None:
         self.erased: list[int] = []
 
-    async def deleted(self, deed: InboxItem) -> None:
+    async def deleted(self, change: InboxItem) -> None:
         """As MessageEdits.deleted."""
-        self.erased.append(deed.id)
+        self.erased.append(change.id)
 
 
 class NothingLeft:
     """Answers that left nothing behind."""
 
-    async def keep_leftover(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
-        """As Answers.keep_leftover."""
+    @property
+    def leftovers(self) -> "NothingLeft":
+        """As Answers.leftovers."""
+        return self
+
+    async def save(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
+        """As Leftovers.save."""
 
 
 class Waked:
@@ -84,7 +89,7 @@ async def test_a_press_of_an_unknown_button_that_failed_opens_no_case(database: 
     outbox = cast(Outbox, Waked())
     taking = replace(untouched_turns(database), relay=relay, outbox=outbox, answers=cast(Any, NothingLeft()))
     async with database.transaction() as tx:
-        press = replace(arrival("1.1", kind="interaction"), body={"action": "esc.person", "value": "1", "text": ""})
+        press = replace(arrival("1.1", kind="interaction"), body=InteractionBody("esc.person", "1"))
         row = await inbox.add(tx, press, now=1.0)
         assert row is not None
         await tx.execute(update(schema.inbox).values(attempts=ATTEMPTS, fence=ATTEMPTS))
@@ -121,7 +126,7 @@ async def test_what_fails_again_after_it_was_tried_again_is_told_again(database:
     ("body", "told"),
     [
         ({"deleted": {"length": 9}}, "was deleted since"),
-        ({UNSTORABLE: True}, "could not be stored"),
+        ({"unstorable": True}, "could not be stored"),
     ],
 )
 async def test_what_no_try_can_mend_is_not_tried_again(body: dict[str, Any], told: str, database: Database) -> None:
@@ -155,7 +160,7 @@ class Interrupted:
         answers, taking = self.desk.turns.answers, self.desk.turns
         if lives is not None:
             dying = Dying(self.desk.database, lives)
-            answers = replace(answers, database=dying, cases=replace(answers.cases, database=dying))
+            answers = replace(with_database(answers, dying), cases=replace(answers.cases, database=dying))
             taking = replace(taking, database=dying, answers=answers, cases=answers.cases)
         async with asyncio.timeout(PATIENCE):
             await taking.take(self.row)
@@ -171,16 +176,16 @@ async def interrupted(database: Database, slack: LocalSlack, *, is_open: bool = 
     desk = Desk(database, slack)
     ts, row = await desk.asked()
     chunk = {"type": "markdown_text", "text": HALF.replace("*", "**")}
-    answer = await slack.client.start_stream("C0SUPPORT", ts, user=CUSTOMER.user, team=TEAM, chunks=[chunk])
+    answer = await slack.client.streams.start("C0SUPPORT", ts, user=CUSTOMER.user, team=TEAM, chunks=[chunk])
     if not is_open:
-        await slack.client.stop_stream("C0SUPPORT", answer)
+        await slack.client.streams.stop("C0SUPPORT", answer)
     async with database.transaction() as tx:
         item = await inbox.start(tx, row)
         assert item is not None
         await tx.execute(update(schema.inbox).where(schema.inbox.c.id == row).values(attempts=ATTEMPTS))
     journal = await open_journal(database, desk.clock, turn=row, attempt=item.fence)
     await journal.record("stream", {"opened": [answer]})
-    await journal.record("call-c1", deed("c1", write="write-abc"))
+    await journal.record("call-c1", call_entry("c1", write="write-abc"))
     desk.clock.advance(1.0)
     return Interrupted(desk, row, ts, answer)
 
@@ -272,7 +277,7 @@ async def test_what_is_tried_again_goes_to_the_person_or_knows_what_was_done(
         assert await dead_letters.retry(tx, broken.row, now=broken.desk.clock.now() + 1.0) == ""
         steps = await turns.recall(tx, broken.row)
     assert steps["stream"]["opened"] == [broken.answer]
-    assert steps["write-abc"] == deed("c1", write="write-abc")
+    assert steps["write-abc"] == call_entry("c1", write="write-abc")
     broken.desk.clock.advance(2.0)
     await broken.take()
     row = await broken.stored()

@@ -2,32 +2,38 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.cases.cases import UnknownCase
+from bot.cases.drafts import CaseDrafts
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
+from bot.help_center.articles import suggestion_key
 from bot.language.sentences import load_sentences
-from bot.store import drafts, inbox, outbox, schema, summaries, turns
-from bot.store import interrupts as interrupts
+from bot.store import cases, drafts, inbox, interrupts, outbox, schema, suggestions, summaries, turns
+from bot.store.bodies import MessageBody
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.store.erasure import NO_TITLE
+from bot.store.erasure import ANSWER_GONE, NO_TITLE
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.outbox import Outgoing
+from bot.store.suggestions import State, Suggestion
 from bot.store.summaries import Summary
+from bot.turns.batches import Pieces
 from bot.turns.edits import MessageEdits
 from bot.turns.journal import open_journal
+from bot.views import home
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn
 from tests.store.test_interrupts import deletion, edit
-from tests.turns.answering import CUSTOMER, build_answers, build_relay
+from tests.turns.answering import CUSTOMER, build_answers, build_relay, with_database
 from tests.turns.arrivals import TEAM, arrival
 
 CANARY = "zebracanary77"
@@ -109,7 +115,7 @@ def desk(database: Database, slack: LocalSlack) -> Desk:
     return Desk(database, slack)
 
 
-def deed(call: str, *, write: str = "", ok: bool = True) -> dict[str, Any]:
+def call_entry(call: str, *, write: str = "", ok: bool = True) -> dict[str, Any]:
     result = {"type": "result", "call_id": call, "name": "refund", "content": "done", "ok": ok, "private": False}
     return {"result": result, "settled": True, "broke": False, "code": "", "write": write}
 
@@ -120,9 +126,9 @@ async def test_a_turn_that_begins_anew_keeps_what_it_changed_and_where_it_stands
         item,
         stream={"opened": ["1.2"]},
         round_1=REPLY,
-        call_c1=deed("c1"),
-        call_c2=deed("c2", write="write-abc"),
-        draft__call_c3=deed("c3", write="write-def"),
+        call_c1=call_entry("c1"),
+        call_c2=call_entry("c2", write="write-abc"),
+        draft__call_c3=call_entry("c3", write="write-def"),
     )
     again = await desk.thoughts.begin_anew(replace(item, interrupt="edited"))
     assert (again.words, again.attempts, again.interrupt) == ("Another?", 1, "")
@@ -161,9 +167,9 @@ async def test_two_edits_of_an_answered_message_are_one_answer(desk: Desk) -> No
 
 async def test_a_stop_that_a_crash_came_between_is_said_and_kept(desk: Desk) -> None:
     (item,) = await desk.receives(arrival("1.1"))
-    await desk.notes(item, round_1=REPLY, call_c1=deed("c1", write="write-abc"))
+    await desk.notes(item, round_1=REPLY, call_c1=call_entry("c1", write="write-abc"))
     for _ in range(2):
-        assert await desk.answers.stop_leftover(item, "de") == "stopped"
+        assert await desk.answers.leftovers.stop(item, "de") == "stopped"
     async with desk.database.transaction() as tx:
         said = (await tx.execute(select(schema.outbox.c.payload))).scalars().all()
         assert await turns.ended(tx, item.id, item.thread) == "stopped"
@@ -193,9 +199,9 @@ async def test_wherever_a_stop_is_cut_off_it_is_known_where_the_half_answer_stan
     (item,) = await desk.receives(arrival("1.1"))
     await desk.notes(item, stream={"opened": ["5.5"]}, round_1=REPLY)
     for lives in range(20):
-        dying = replace(desk.answers, database=Dying(desk.database, lives))
+        dying = with_database(desk.answers, Dying(desk.database, lives))
         with suppress(StoreUnavailable):
-            await dying.stop_leftover(item, "en")
+            await dying.leftovers.stop(item, "en")
         async with desk.database.transaction() as tx:
             (posts,) = (await tx.execute(select(schema.turn.c.posts))).scalars().all() or [None]
             noted = (await turns.recall(tx, item.id)).get("stream")
@@ -249,7 +255,7 @@ async def test_what_remains_of_a_deleted_message_is_its_length(desk: Desk) -> No
     await desk.thoughts.deleted(gone)
     async with desk.database.transaction() as tx:
         body = (await tx.execute(select(schema.inbox.c.body).where(schema.inbox.c.id == item.id))).scalar_one()
-    assert body == {"text": "", "files": [], "deleted": {"length": 5}}
+    assert body == {"deleted": {"length": 5}}
 
 
 async def test_who_deletes_the_words_of_somebody_else_deletes_their_own_copy_alone(desk: Desk) -> None:
@@ -260,15 +266,154 @@ async def test_who_deletes_the_words_of_somebody_else_deletes_their_own_copy_alo
         arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB", text=text)
     )
     await desk.answered(copied, "It is yours?", posts=("1.25",))
-    await desk.opened(asked.thread, summary=text)
     before = await desk.everything()
+    case = await desk.opened(asked.thread, summary=text)
     (gone,) = await desk.receives(deletion("1.2", "5.0", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB"))
     await desk.thoughts.deleted(gone)
     left = await desk.everything()
-    # The row in the inbox, and what was said and what was traced in the turn that answered it.
-    assert before.count(text) - left.count(text) == 3
-    assert NO_TITLE not in left
+    async with desk.database.transaction() as tx:
+        shown = await outbox.by_key(tx, f"case/{case.id}/transcript")
+        (now,) = await cases.find_all(tx, [case.id])
+    assert shown is not None
+    # The case was opened when both messages were there. What both wrote is quoted as the words of one now.
+    assert shown.payload["text"].count(text) == 1
+    assert (now.title, now.summary) == (NO_TITLE, "")
+    # Its customer reads a neutral title in their own language.
+    tab = home.for_customer(load_sentences(), "de", open_cases=[now], past=[], chosen="")
+    assert load_sentences().say("de", "session_untitled") in str(tab)
+    assert NO_TITLE not in str(tab)
+    # The row in the inbox, and what was said and what was traced in the turn that answered it. The transcript's post
+    # and its update are new.
+    assert before.count(text) - left.count(text) == 3 - 2
     assert f"The {CANARY} lamp I looked up" in left
+
+
+async def test_an_answer_to_somebody_else_that_does_not_repeat_a_deleted_message_stays(desk: Desk) -> None:
+    place: Any = {"thread_ts": "1.1", "channel": "C0SUPPORT", "author": "U0CUSTOMERB"}
+    (item,) = await desk.receives(arrival("1.1", channel="C0SUPPORT", text=f"My code is {CANARY}"))
+    await desk.answered(item, "I see.")
+    plain, quoting = await desk.receives(
+        arrival("1.2", text="How long does shipping take?", **place), arrival("1.3", text="And what else?", **place)
+    )
+    await desk.answered(plain, "Three days.")
+    await desk.answered(quoting, f"The code {CANARY} is known.")
+    (gone,) = await desk.receives(deletion("1.1", "5.0", channel="C0SUPPORT"))
+    await desk.thoughts.deleted(gone)
+    async with desk.database.transaction() as tx:
+        rows = await tx.execute(select(schema.turn.c.messages).order_by(schema.turn.c.id))
+        said = [[each["text"] for each in messages] for messages in rows.scalars()]
+    assert said == [[], ["How long does shipping take?", "Three days."], ["And what else?", ANSWER_GONE.text]]
+    assert CANARY not in await desk.everything()
+
+
+async def test_a_case_that_was_opened_before_keeps_its_title(desk: Desk) -> None:
+    await desk.receives(arrival("1.1", text="My lamp is broken"))
+    case = await desk.opened(THREAD, summary="A broken lamp", owner="U0AGENTA")
+    desk.clock.advance(60.0)
+    (more,) = await desk.receives(arrival("1.2", thread_ts="1.1", text=f"My code is {CANARY}"))
+    await desk.relay.from_customer(case, more, CUSTOMER)
+    (gone,) = await desk.receives(deletion("1.2", "5.0", thread_ts="1.1"))
+    await desk.thoughts.deleted(gone)
+    assert CANARY not in await desk.everything()
+    async with desk.database.transaction() as tx:
+        (now,) = await cases.find_all(tx, [case.id])
+    assert (now.title, now.summary) == (case.title, "A broken lamp")
+
+
+async def test_drafts_and_undecided_suggestions_that_saw_it_go_and_are_taken_out_of_slack(desk: Desk) -> None:
+    await desk.receives(arrival("1.1", text=f"My code is {CANARY}"))
+    case = await desk.opened(THREAD, summary="A code", owner="U0AGENTA")
+    now, words = desk.clock.now(), f"Your code is {CANARY}, we know."
+    posts = CaseDrafts(desk.database, desk.outbox, desk.clock, desk.relay, "C0AGENTS")
+    async with desk.database.transaction() as tx:
+        await drafts.save(tx, case.id, 90, [words], now=now)
+        await drafts.save(tx, case.id, 91, [words], now=now)
+        await outbox.add(tx, *(posts.shown(case, asked, [words]) for asked in (90, 91)), now=now)
+        states: tuple[State, ...] = ("pending", "discarded", "expired", "approved")
+        for number, state in enumerate(states, start=1):
+            title = "Codes" if state == "approved" else words
+            made = Suggestion(0, f"{number}", case.id, title, title, title, state=state, asked_by="U", made_at=now)
+            await suggestions.add(tx, made)
+            shown = Outgoing(suggestion_key(number), "post", "C0AGENTS", {"text": title}, case_id=case.id)
+            await outbox.add(tx, shown, now=now)
+    await posts.send(case.ref, "U0AGENTA", asked=91, number=1, ts="2.5")
+    (gone,) = await desk.receives(deletion("1.1", "5.0"))
+    await desk.thoughts.deleted(gone)
+    assert CANARY not in await desk.everything()
+    queued = await desk.queued()
+    for key in ("drafts/90", "drafts/91", *map(suggestion_key, (1, 2, 3))):
+        assert ("delete", f"withdrawn/{key}") in queued
+    # Staff hear that the draft which was about to leave did not.
+    assert ("post", "drafts/91/sent/sorry") in queued
+    async with desk.database.transaction() as tx:
+        assert [each.title for each in await suggestions.articles(tx)] == ["Codes"]
+        sent = await outbox.by_key(tx, "drafts/91/sent")
+    assert sent is not None
+    assert sent.state == "failed"
+    with pytest.raises(UnknownCase):
+        await posts.send(case.ref, "U0AGENTA", asked=90, number=1, ts="2.4")
+    await desk.thoughts.deleted(gone)
+    assert await desk.queued() == queued
+
+
+async def test_what_quotes_a_merged_case_is_made_anew(desk: Desk) -> None:
+    (other,) = await desk.receives(arrival("7.1", text="My chair is late"))
+    into = await desk.opened(other.thread, summary="A chair", owner="U0AGENTA")
+    await desk.receives(arrival("1.1", text=f"My code is {CANARY}"), arrival("1.2", thread_ts="1.1", text="And now?"))
+    case = await desk.opened(THREAD, summary="A code", owner="U0AGENTA")
+    await desk.cases.merge(case.ref, "U0AGENTA", into=into.ref)
+    assert CANARY in await desk.everything()
+    (gone,) = await desk.receives(deletion("1.1", "5.0"))
+    await desk.thoughts.deleted(gone)
+    assert CANARY not in await desk.everything()
+    async with desk.database.transaction() as tx:
+        shown = await outbox.by_key(tx, f"case/{case.id}/merged-into/{into.id}")
+    assert shown is not None
+    assert case.ref in shown.payload["text"]
+    assert "And now?" in shown.payload["text"]
+
+
+class EachAlone:
+    """Pieces that are a transaction each. The process dies between two of them, after so many."""
+
+    def __init__(self, database: Database, lives: int) -> None:
+        self.database = database
+        self.lives = lives
+        self.stack = AsyncExitStack()
+
+    async def go_on(self) -> AsyncConnection:
+        """As Pieces.go_on."""
+        await self.pause()
+        if not self.lives:
+            raise StoreUnavailable("SQLITE_IOERR")
+        self.lives -= 1
+        return await self.stack.enter_async_context(self.database.transaction())
+
+    async def pause(self) -> None:
+        """As Pieces.pause."""
+        await self.stack.aclose()
+
+
+async def test_what_is_done_again_after_a_crash_between_any_two_steps_ends_the_same(desk: Desk) -> None:
+    text = f"My code is {CANARY}"
+    (item,) = await desk.receives(arrival("1.1", text=text))
+    await desk.answered(item, f"You wrote {CANARY}.", posts=("1.15",))
+    (later,) = await desk.receives(arrival("1.2", thread_ts="1.1", text="And now?"))
+    await desk.answered(later, f"As I said, {CANARY} it is.")
+    case = await desk.opened(THREAD, summary=f"Has {CANARY}.")
+    async with desk.database.transaction() as tx:
+        await drafts.save(tx, case.id, 99, [f"Dear customer, {CANARY} is fine."], now=desk.clock.now())
+        await outbox.add(tx, Outgoing("drafts/99", "post", "C0AGENTS", {"text": text}, case_id=case.id), now=1.0)
+    for lives in range(20):
+        pieces = EachAlone(desk.database, lives)
+        with suppress(StoreUnavailable):
+            await desk.thoughts.deleted_together([item], pieces=cast(Pieces, pieces))
+            await pieces.pause()
+            break
+    assert 6 < lives < 19
+    assert CANARY not in await desk.everything()
+    methods = [method for method, key in await desk.queued() if key.startswith(("withdrawn/", "erased/"))]
+    assert sorted(methods) == ["delete", "delete", "session", "update", "update"]
 
 
 async def test_of_a_message_that_was_sent_twice_the_other_stays(desk: Desk) -> None:
@@ -286,7 +431,7 @@ async def test_what_somebody_else_wrote_is_theirs_even_in_words_that_nobody_keep
     (other,) = await desk.receives(arrival("1.1", channel="C0SUPPORT", text=f"It is {CANARY}"))
     await desk.answered(other, "I see.")
     async with desk.database.transaction() as tx:
-        await interrupts.replace_body(tx, other.id, {**other.body, "text": ""})
+        await interrupts.replace_body(tx, other.id, MessageBody())
     (item,) = await desk.receives(
         arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB", text=f"Not {CANARY}!")
     )
@@ -427,10 +572,10 @@ async def test_where_others_have_gone_on_below_it_an_answer_gives_way_to_a_sente
 
 
 async def test_a_half_written_answer_that_nobody_noted_is_taken_down(desk: Desk) -> None:
-    asked = await desk.slack.client.post("C0SUPPORT", text="Where is my order?")
+    asked = await desk.slack.client.chat.post("C0SUPPORT", text="Where is my order?")
     (item,) = await desk.receives(arrival(asked, channel="C0SUPPORT"))
     await desk.notes(item, stream={"opened": []})
-    ts = await desk.slack.client.start_stream("C0SUPPORT", asked, user=item.author, team=TEAM)
+    ts = await desk.slack.client.streams.start("C0SUPPORT", asked, user=item.author, team=TEAM)
     (gone,) = await desk.receives(deletion(asked, "1900000000.000100", channel="C0SUPPORT"))
     await desk.thoughts.deleted(gone)
     assert await desk.queued() == [("delete", f"withdrawn/C0SUPPORT/{ts}"), ("session", "withdrawn/1/title")]
@@ -439,7 +584,7 @@ async def test_a_half_written_answer_that_nobody_noted_is_taken_down(desk: Desk)
 
 async def test_what_models_cost_stays_known_when_the_words_are_gone(desk: Desk) -> None:
     (item,) = await desk.receives(arrival("1.1"))
-    await desk.notes(item, call_round_1=deed("round-1"))
+    await desk.notes(item, call_round_1=call_entry("round-1"))
     usage = {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 0, "cost": 0.5, "estimated": False}
     async with desk.database.transaction() as tx:
         step = {

@@ -19,8 +19,9 @@ from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable, Superseded
 from bot.ingest.dead_letters import dead_line
 from bot.ingest.interrupts import Interrupts
-from bot.language.sentences import LANGUAGES, Language, load_sentences
-from bot.slack.client import SlackRefused
+from bot.language.languages import Language, languages
+from bot.language.sentences import load_sentences
+from bot.slack.api.errors import SlackRefused
 from bot.store import (
     attempts,
     audit,
@@ -36,6 +37,7 @@ from bot.store import (
     summaries,
     threads,
 )
+from bot.store.bodies import InteractionBody, decode
 from bot.store.cases import ERASED, Case, card_key, cards_key, find
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
@@ -116,9 +118,9 @@ class Company(Desk):
     def __init__(self, database: Database, slack: LocalSlack) -> None:
         super().__init__(database, slack)
         self.homes, self.running, self.count = Homes(), Interrupts(), 0
-        identities = Identities(slack.client, None, database)
+        identities = Identities(slack.client.directory, None, database)
         self.erasure = Erasure(
-            database, slack.client, identities, self.cases, self.thoughts, self.running, self.homes.show
+            database, slack.client.directory, identities, self.cases, self.thoughts, self.running, self.homes.show
         )
 
     async def fills(self, who: Customer, root: str) -> Case:
@@ -126,7 +128,7 @@ class Company(Desk):
         user, words, direct = who.user, CANARY[who.user], DIRECT[who.user]
         thread = ThreadRef(TEAM, direct, await self.writes(who, direct, f"Where is my {words}?"))
         asked = await self.received(who, thread, thread.ts, f"Where is my {words}?")
-        told = await self.slack.client.post(direct, text=f"Your {words} is late.", thread_ts=thread.ts)
+        told = await self.slack.client.chat.post(direct, text=f"Your {words} is late.", thread_ts=thread.ts)
         await self.answered(asked, f"Your {words} is late.", posts=(told,))
         case = await self.cases.open(
             thread, who, reason="billing", priority="high", summary=f"{who.name} misses {words}"
@@ -162,7 +164,7 @@ class Company(Desk):
         await self.sends()
         # In a channel with others.
         said = await self.received(who, ThreadRef(TEAM, SUPPORT, root), self.ts(), f"I have a {words} and a blue table")
-        there = await self.slack.client.post(SUPPORT, text=f"A {words}, {who.name}?", thread_ts=root)
+        there = await self.slack.client.chat.post(SUPPORT, text=f"A {words}, {who.name}?", thread_ts=root)
         await self.answered(said, f"A {words}, {who.name}?", posts=(there,))
         (changed,) = await self.receives(
             edit(said.ts, self.ts(), f"I have the {words}!", thread_ts=root, channel=SUPPORT, author=user)
@@ -190,12 +192,12 @@ class Company(Desk):
     ) -> InboxItem:
         author = "U0AGENTA" if kind == "staff" else who.user
         said = arrival(ts, text=text, thread_ts=thread.ts, channel=thread.channel, author=author, kind=kind)
-        (item,) = await self.receives(replace(said, body={"text": text, "masked": False, "files": list(files)}))
+        (item,) = await self.receives(replace(said, body=decode(kind, {"text": text, "files": files})))
         return item
 
     async def pressed(self, thread: ThreadRef, action: str, value: str, **more: Any) -> InboxItem:
         said = arrival(self.ts(), thread_ts=thread.ts, channel=thread.channel, author="U0AGENTA", kind="interaction")
-        (item,) = await self.receives(replace(said, body={"action": action, "value": value, "text": "", **more}))
+        (item,) = await self.receives(replace(said, body=InteractionBody(action, value, **more)))
         await self.closes(item)
         return item
 
@@ -206,7 +208,7 @@ class Company(Desk):
     async def interrupts(self, who: Customer = CUSTOMER, channel: str = "V0HOME") -> InboxItem:
         """A press of "Delete my data", at its first try."""
         interaction = arrival(self.ts(), thread_ts=channel, channel=channel, author=who.user, kind="interaction")
-        (item,) = await self.receives(replace(interaction, body=_asks()))
+        (item,) = await self.receives(replace(interaction, body=InteractionBody(persons.REQUEST, message_ts="V")))
         return item
 
     def is_slow(self) -> None:
@@ -259,10 +261,6 @@ class Company(Desk):
         return json.dumps([message for message in messages if message.get("bot_id")], ensure_ascii=False)
 
 
-def _asks() -> dict[str, str]:
-    return {"action": persons.REQUEST, "value": "", "text": "", "message_ts": "V", "response_url": ""}
-
-
 def _is(case: Case) -> Any:
     return schema.kase.c.id == case.id
 
@@ -298,7 +296,7 @@ async def company(database: Database, slack: LocalSlack) -> Company:
 
 
 async def filled(company: Company) -> tuple[Case, Case]:
-    root = await company.slack.client.post(SUPPORT, text="A thread of the channel")
+    root = await company.slack.client.chat.post(SUPPORT, text="A thread of the channel")
     return await company.fills(CUSTOMER, root), await company.fills(OTHER, root)
 
 
@@ -356,7 +354,7 @@ async def test_a_case_stays_as_a_number_and_the_audit_trail_says_who_and_how_muc
 @pytest.mark.parametrize("in_small_pieces", [False, True])
 async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(company: Company, in_small_pieces: bool) -> None:
     await filled(company)
-    thread = ThreadRef(TEAM, SUPPORT, await company.slack.client.post(SUPPORT, text="Another thread"))
+    thread = ThreadRef(TEAM, SUPPORT, await company.slack.client.chat.post(SUPPORT, text="Another thread"))
     lamp = CANARY[CUSTOMER.user]
     for who, words, answer in ((CUSTOMER, f"My {lamp}?", "Late."), (OTHER, "And mine?", f"As late as the {lamp}.")):
         await company.answered(await company.received(who, thread, company.ts(), words), answer)
@@ -377,7 +375,7 @@ async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(company: 
     assert [row["detail"]["cases"] for row in rows if row.get("action") == "person.erased"] == [1]
 
 
-async def test_two_presses_are_one_erasing_and_one_sentence(company: Company) -> None:
+async def test_two_interactions_are_one_erasing_and_one_sentence(company: Company) -> None:
     first, again = await company.interrupts(), await company.interrupts()
     await company.erases(first)
     rows = await company.rows()
@@ -463,7 +461,7 @@ class Pieces(Database):
 async def test_much_that_somebody_wrote_among_others_goes_in_a_few_pieces_and_never_all_at_once(
     company: Company,
 ) -> None:
-    root = await company.slack.client.post(SUPPORT, text="A thread of the channel")
+    root = await company.slack.client.chat.post(SUPPORT, text="A thread of the channel")
     thread, many = ThreadRef(TEAM, SUPPORT, root), 3 * LARGEST_STEP
     for number in range(many):
         for who, words in ((CUSTOMER, f"Is my {CANARY[CUSTOMER.user]} number {number} here?"), (OTHER, "I wait too.")):
@@ -501,7 +499,7 @@ class Watched(Database):
 async def test_between_two_steps_nothing_is_made_of_what_they_wrote(company: Company) -> None:
     """Others may open a case at any moment, and a file of a case is made when it leaves."""
     company.is_slow()
-    thread = ThreadRef(TEAM, SUPPORT, await company.slack.client.post(SUPPORT, text="A thread of the channel"))
+    thread = ThreadRef(TEAM, SUPPORT, await company.slack.client.chat.post(SUPPORT, text="A thread of the channel"))
     long = f"{CANARY[CUSTOMER.user]} " + "is not here, and I have waited for it " * 30
     for who, words in ((CUSTOMER, long), (OTHER, "My chair is blue"), (CUSTOMER, f"And my {long}")):
         item = await company.received(who, thread, company.ts(), words)
@@ -561,7 +559,7 @@ async def test_a_post_that_is_refused_while_it_is_erased_is_quoted_to_nobody(com
         raise SlackRefused("chat.postMessage", "is_archived")
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(company.slack.client, "post", refuse)
+        patched.setattr(company.slack.client.chat, "post", refuse)
         running = asyncio.create_task(company.outbox.run())
         company.outbox.wake()
         await reached.wait()
@@ -605,7 +603,7 @@ async def test_whom_slack_does_not_know_any_more_is_erased_all_the_same(
         raise SlackRefused("users.info", "user_not_found")
 
     await filled(company)
-    monkeypatch.setattr(company.slack.client, "user", nobody)
+    monkeypatch.setattr(company.slack.client.directory, "user", nobody)
     await company.erases(await company.interrupts())
     assert await company.columns_with(CUSTOMER) == STAYS
     assert not [key for _, key in await company.queued() if key.startswith("forgotten/told")]
@@ -639,7 +637,7 @@ async def test_who_cannot_be_erased_is_told_so(company: Company) -> None:
     assert "it is still stored" in dead_line(item, agent_channel=AGENTS).payload["text"]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", languages())
 def test_the_dialog_says_it_within_what_slack_shows(language: Language) -> None:
     say = load_sentences().say
     assert len(say(language, "erase_confirm")) <= 300

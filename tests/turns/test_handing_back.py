@@ -29,7 +29,7 @@ async def test_ten_rounds_of_calling_and_handing_back_do_not_loop_and_leave_no_c
                 answer = desk.turns.relay.to_customer(case, f"Answer {number}", key=f"said/{number}", ts="1.0")
                 await outbox.add(tx, answer, now=desk.clock.now())
             await desk.cases.hand_back(case.ref, AGENT, note=f"Note {number}")
-            ts = await slack.client.post("C0SUPPORT", text="Boots again?", thread_ts=root)
+            ts = await slack.client.chat.post("C0SUPPORT", text="Boots again?", thread_ts=root)
             again = arrival(ts, text="What about boots again?", thread_ts=root, channel="C0SUPPORT")
             row = await desk.receives(again)
         await desk.turns.take(row)

@@ -16,11 +16,11 @@ from bot.cases.staff import Staff
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import load_sentences
 from bot.slack import outbox as sender
-from bot.slack.client import SlackUnanswered
+from bot.slack.api.errors import SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
-from bot.store import inbox, schema, threads
-from bot.store import interrupts as interrupts
+from bot.store import inbox, interrupts, schema, threads
+from bot.store.bodies import InteractionBody
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
@@ -34,7 +34,7 @@ from tests.patience import patience
 from tests.store.test_interrupts import deletion, edit
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import ME, TEAM, arrival
-from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, Message
+from tests.turns.test_staff_interactions import AGENT_A, AGENT_B, Channel, Message
 
 AGENTS, BILLING, DIRECT = "C0AGENTS", "C0BILLING", "D0CUSTOMERA"
 DESKS = {BILLING: "Billing"}
@@ -54,18 +54,20 @@ class Desks(Channel):
     def builds(self) -> None:
         """A process begins, or another one after it was killed."""
         client, clock, sentences = self.slack.client, ManualClock(), load_sentences()
-        self.outbox = Outbox(self.database, client, clock, essential=[AGENTS, BILLING])
+        self.outbox = Outbox(self.database, client.chat, client.sessions, clock, essential=[AGENTS, BILLING])
         messages = CaseMessages(sentences, AGENTS)
-        self.cases = Cases(self.database, self.outbox, client, clock, messages, Metrics(), desks=DESKS)
-        self.staff = Staff(client, clock, agent_channel=AGENTS, others=DESKS)
-        self.relay = Relay(self.database, self.outbox, client, clock, messages, self.staff)
+        self.cases = Cases(
+            self.database, self.outbox, client.chat, client.directory, clock, messages, Metrics(), desks=DESKS
+        )
+        self.staff = Staff(client.directory, clock, agent_channel=AGENTS, others=DESKS)
+        self.relay = Relay(self.database, self.outbox, client.chat, client.directory, clock, messages, self.staff)
         self.interactions = replace(self.interactions, cases=self.cases, relay=self.relay)
         answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
         self.thoughts = MessageEdits(self.database, self.outbox, clock, sentences, answers, self.relay)
 
     async def opens_in(self, channel: str, text: str = "opening") -> Case:
         """A case of Customer A, who has written there."""
-        ts = await self.slack.client.post(channel, text=text)
+        ts = await self.slack.client.chat.post(channel, text=text)
         thread = ThreadRef(TEAM, channel, ts)
         await self.begins(arrival(ts, text=text, channel=channel))
         case = await self.cases.open(thread, CUSTOMER, reason="asked_for_person", priority="medium")
@@ -91,7 +93,7 @@ class Desks(Channel):
 
     async def writes_under(self, user: str, text: str, card: Message, channel: str = AGENTS) -> tuple[str, str]:
         """Somebody writes under a card; how it ended, and the message's ts."""
-        ts = await self.slack.client.post(channel, text=text, thread_ts=card["ts"])
+        ts = await self.slack.client.chat.post(channel, text=text, thread_ts=card["ts"])
         said = arrival(ts, text=text, thread_ts=card["ts"], channel=channel, kind="staff", author=user)
         ended = await self.relay.from_staff(await self.begins(said))
         await self.delivers()
@@ -99,16 +101,16 @@ class Desks(Channel):
 
     async def asks(self, case: Case, text: str, thread: ThreadRef) -> InboxItem:
         """The customer writes in a thread, which belongs to the case."""
-        ts = await self.slack.client.post(thread.channel, text=text, thread_ts=thread.ts)
+        ts = await self.slack.client.chat.post(thread.channel, text=text, thread_ts=thread.ts)
         item = await self.begins(arrival(ts, text=text, thread_ts=thread.ts, channel=thread.channel))
         await self.relay.from_customer(case, item, CUSTOMER)
         await self.delivers()
         return item
 
-    async def hears(self, deed: Arrival) -> InboxItem:
+    async def hears(self, change: Arrival) -> InboxItem:
         """Somebody edits or deletes what they wrote."""
         async with self.database.transaction() as tx:
-            (stored,) = await interrupts.store_all(tx, [deed], now=1.0)
+            (stored,) = await interrupts.store_all(tx, [change], now=1.0)
             item = await inbox.start(tx, stored.item or 0)
         assert item is not None
         return item
@@ -137,7 +139,7 @@ class Desks(Channel):
 
 def submission(dialog: str, ref: str, user: str, at: Message, channel: str, **fields: str) -> Any:
     interaction = arrival(f"V{dialog}{ref}", thread_ts=at["ts"], channel=channel, kind="interaction", author=user)
-    body = {"action": dialog, "value": ref, "fields": fields, "message_ts": at["ts"], "response_url": "", "text": ""}
+    body = InteractionBody(dialog, ref, at["ts"], fields=fields)
     return replace(interaction, body=body)
 
 
@@ -269,7 +271,7 @@ async def test_an_owner_who_left_is_told_of_once_and_somebody_takes_over(desks: 
     (card,) = desks.roots(AGENTS, case.ref)
     desks.slack.workspace.users[AGENT_A].deleted = True
     desks.builds()
-    desks.slack.client._users.clear()
+    desks.slack.client.directory._users.clear()
     for text in ("Hello?", "Anybody?"):
         await desks.asks(case, text, case.thread)
     told = [text for text in desks.texts(AGENTS, card["ts"]) if "no longer on the team" in text]
@@ -304,7 +306,7 @@ async def test_a_transferred_case_stands_and_waits_at_the_other_desk(desks: Desk
     (old,) = desks.roots(AGENTS, case.ref)
     assert "case.claim" in str(card["blocks"])
     assert any("Refund me" in text for text in desks.texts(BILLING, card["ts"])), "its transcript stands there"
-    address = await desks.slack.client.permalink(BILLING, card["ts"])
+    address = await desks.slack.client.chat.permalink(BILLING, card["ts"])
     assert f"<{address}|its card there>" in str(old["blocks"])
     assert "case.more" not in str(old["blocks"])
     assert any(f"/{AGENTS}/p{old['ts'].replace('.', '')}" in text for text in desks.texts(BILLING, card["ts"]))
@@ -332,7 +334,7 @@ async def test_the_former_desk_has_no_say_any_more(desks: Desks) -> None:
     await desks.transfers(case.ref, AGENT_A, BILLING, at=old)
     assert await desks.presses_on(stale, "case.claim", AGENT_A) == "moved_on"
     assert f"<#{BILLING}>" in desks.ephemerals(AGENT_A)[-1]["text"]
-    await Dialogs(desks.slack.client, desks.cases).open(
+    await Dialogs(desks.slack.client.chat, desks.slack.client.views, desks.cases).open(
         "case.handback", About(case.ref, ThreadRef(TEAM, AGENTS, old["ts"]), old["ts"]), user=AGENT_A, trigger_id="none"
     )
     assert f"<#{BILLING}>" in desks.ephemerals(AGENT_A)[-1]["text"]
@@ -371,7 +373,9 @@ async def test_what_can_be_chosen_is_offered_and_what_cannot_is_said(desks: Desk
         (desks.cases, "case.more.merge", NOTHING_TO_MERGE),
         (alone, "case.more.transfer", NO_DESK),
     ):
-        await Dialogs(desks.slack.client, cases).open(action, about, user=AGENT_A, trigger_id="none")
+        await Dialogs(desks.slack.client.chat, desks.slack.client.views, cases).open(
+            action, about, user=AGENT_A, trigger_id="none"
+        )
         assert desks.ephemerals(AGENT_A)[-1]["text"] == told
     other = await desks.opens_in(DIRECT, "Another matter")
     assert [each.ref for each in await desks.cases.mergeable(case)] == [other.ref]

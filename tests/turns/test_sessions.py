@@ -153,7 +153,7 @@ async def test_a_case_suspends_the_session_and_its_end_closes_it_or_gives_it_bac
     database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, ANSWER)
-    ts = await slack.client.post(CHANNEL, text="I need a person")
+    ts = await slack.client.chat.post(CHANNEL, text="I need a person")
     thread = ThreadRef(TEAM, CHANNEL, ts)
     seen = []
     async with asyncio.timeout(PATIENCE), sending(desk):
@@ -190,7 +190,7 @@ async def test_what_a_dead_process_left_processing_is_set_right_when_the_turn_is
             await inbox.start(tx, row)
     workspace = slack.workspace
     async with open_slack_client(token=workspace.bot_token, base_url=f"{workspace.url}/api/") as dead:
-        await dead.show_work(CHANNEL, ts, text="…", title="", initiator=CUSTOMER.user)
+        await dead.sessions.show_work(CHANNEL, ts, text="…", title="", initiator=CUSTOMER.user)
     assert shown(slack, ts) == "processing"
     await desk.turns.take(row)
     assert shown(slack, ts) == "active"

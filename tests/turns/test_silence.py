@@ -10,7 +10,7 @@ from bot.conversation import ThreadRef
 from bot.errors import Silenced
 from bot.guard.tool_results import ESCALATE
 from bot.language.sentences import load_sentences
-from bot.slack.client import EVENT_TYPE
+from bot.slack.api.chat import EVENT_TYPE
 from bot.store import audit, outbox, schema
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -33,7 +33,7 @@ class Quiet(Desk):
 
     async def greets(self) -> tuple[ThreadRef, int]:
         """A message without words, to which a greeting is queued; its thread and row."""
-        ts = await self.slack.client.post(SUPPORT, text="<@U0FRONTDESK>")
+        ts = await self.slack.client.chat.post(SUPPORT, text="<@U0FRONTDESK>")
         row = await self.receives(arrival(ts, text="", channel=SUPPORT))
         await self.turns.take(row)
         assert await self.said() == [GREETING]
@@ -61,7 +61,7 @@ class Quiet(Desk):
         """The keys of what was dropped, as the audit trail of the case tells."""
         async with self.database.transaction() as tx:
             side_effects = await audit.of_subject(tx, ref)
-        return [deed.detail["row"] for deed in side_effects if deed.action == "post.dropped"]
+        return [entry.detail["row"] for entry in side_effects if entry.action == "post.dropped"]
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_what_was_queued_before_a_claim_does_not_leave_after_it(desk: Quie
 async def test_a_merge_into_a_case_that_somebody_has_silences_the_thread_too(desk: Quiet) -> None:
     thread, _ = await desk.greets()
     case = await desk.calls_a_person(thread)
-    root = await desk.slack.client.post(SUPPORT, text="Another matter")
+    root = await desk.slack.client.chat.post(SUPPORT, text="Another matter")
     other = await desk.claimed(ThreadRef(TEAM, SUPPORT, root))
     await desk.cases.merge(case.ref, AGENT, into=other.ref)
     await send_all(desk.outbox)
@@ -98,7 +98,7 @@ async def test_a_merge_into_a_case_that_somebody_has_silences_the_thread_too(des
 
 
 async def test_a_claim_silences_the_threads_of_the_cases_that_were_merged_into_it(desk: Quiet) -> None:
-    root = await desk.slack.client.post(SUPPORT, text="Another matter")
+    root = await desk.slack.client.chat.post(SUPPORT, text="Another matter")
     into = await desk.calls_a_person(ThreadRef(TEAM, SUPPORT, root))
     ts, _ = await desk.asked()
     case = await desk.calls_a_person(ThreadRef(TEAM, SUPPORT, ts))
@@ -126,7 +126,7 @@ async def test_what_is_decided_on_while_a_person_has_the_thread_is_said(desk: Qu
     thread, _ = await desk.greets()
     await desk.claimed(thread)
     masked = arrival("1900000000.000200", thread_ts=thread.ts, channel=SUPPORT, text="My card is [card number]")
-    row = await desk.receives(replace(masked, body={**masked.body, "masked": True}))
+    row = await desk.receives(replace(masked, body=replace(masked.message, masked=True)))
     await desk.turns.take(row)
     await send_all(desk.outbox)
     assert desk.says(load_sentences().say("en", "masked"))
@@ -144,7 +144,7 @@ async def test_what_a_dead_process_may_have_sent_before_the_claim_is_looked_for_
         assert await outbox.mark_sending(tx, marked.id, attempts=0)
     if arrived:
         mark = {"event_type": EVENT_TYPE, "event_payload": {"o": key}}
-        await desk.slack.client.post(SUPPORT, text=GREETING, thread_ts=thread.ts, metadata=mark)
+        await desk.slack.client.chat.post(SUPPORT, text=GREETING, thread_ts=thread.ts, metadata=mark)
     case = await desk.claimed(thread)
     await send_all(desk.outbox)
     assert desk.read().count(GREETING) == int(arrived)

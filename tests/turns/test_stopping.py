@@ -17,9 +17,10 @@ from bot.guard.claim_patterns import load_wordings
 from bot.guard.tool_results import ESCALATE
 from bot.ingest.fair_semaphore import FairSemaphore
 from bot.ingest.interrupts import Interrupts
-from bot.language.sentences import Language, load_sentences
-from bot.store import inbox, schema, threads
-from bot.store import interrupts as interrupts
+from bot.language.languages import Language
+from bot.language.sentences import load_sentences
+from bot.store import inbox, interrupts, schema, threads
+from bot.store.bodies import DeleteBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answer import WITHHELD
@@ -138,11 +139,11 @@ class Desk:
 
     async def asked(self, text: str = BOOTS) -> tuple[str, int]:
         """The ts and the row of a message in a channel, for an answer needs a thread to stand in."""
-        ts = await self.slack.client.post("C0SUPPORT", text=text)
+        ts = await self.slack.client.chat.post("C0SUPPORT", text=text)
         return ts, await self.receives(arrival(ts, text=text, channel="C0SUPPORT"))
 
     async def receives(self, one: Arrival) -> int:
-        """Store an arrival, and tell the running turn what it wishes."""
+        """Store an arrival, and tell the running turn what interrupts it."""
         async with self.database.transaction() as tx:
             stored = await interrupts.store(tx, one, now=1.0)
         for item in stored.told:
@@ -207,10 +208,10 @@ async def test_an_edit_lets_a_refund_be_finished_and_does_not_make_it_again(
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(desk.turns.take(row))
         await desk.begun.wait()
-        deed = await desk.receives(edit(ts, "1900000000.000100", words, channel="C0SUPPORT"))
+        change = await desk.receives(edit(ts, "1900000000.000100", words, channel="C0SUPPORT"))
         desk.may_end.set()
         await running
-        await desk.turns.take(deed)
+        await desk.turns.take(change)
     assert desk.refunded == ["1"]
     (turn,) = await desk.kept()
     assert (turn.ended, turn.messages[0]["text"]) == ("answered", words)
@@ -243,10 +244,10 @@ async def test_an_edit_while_a_person_is_called_reaches_that_person(database: Da
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(desk.turns.take(row))
         await desk.begun.wait()
-        deed = await desk.receives(edit(ts, "1900000000.000100", "It is order 2", channel="C0SUPPORT"))
+        change = await desk.receives(edit(ts, "1900000000.000100", "It is order 2", channel="C0SUPPORT"))
         desk.may_end.set()
         await running
-        await desk.turns.take(deed)
+        await desk.turns.take(change)
     assert len(desk.model.requests) == 1
     assert [turn.ended for turn in await desk.kept()] == ["escalated"]
     assert any("It now says" in text and "It is order 2" in text for text in await desk.said())
@@ -265,10 +266,10 @@ async def test_an_edit_after_a_person_was_called_reaches_that_person_though_the_
     desk.clock.advance(1.0)
     await desk.cases.open(item.thread, CUSTOMER, reason="upset", priority="medium")
     desk.clock.advance(1.0)
-    deed = await desk.receives(edit(ts, "1900000000.000100", "It is order 2", channel="C0SUPPORT"))
+    change = await desk.receives(edit(ts, "1900000000.000100", "It is order 2", channel="C0SUPPORT"))
     async with asyncio.timeout(PATIENCE):
         await desk.turns.take(row)
-        await desk.turns.take(deed)
+        await desk.turns.take(change)
     assert desk.model.requests == []
     assert any("It is order 2" in text for text in await desk.said())
 
@@ -332,7 +333,7 @@ async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: Loc
 
 
 @pytest.mark.parametrize("interrupt", ["edited", "deleted", "stop"])
-async def test_a_wish_that_came_before_the_turn_began_is_heard(
+async def test_an_interrupt_that_came_before_the_turn_began_reaches_it(
     interrupt: str, database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, says("All about boots is this."))
@@ -345,7 +346,7 @@ async def test_a_wish_that_came_before_the_turn_began_is_heard(
         case _:
             gone = edit(ts, "1900000000.000100", "", channel="C0SUPPORT")
             await desk.receives(
-                Arrival(gone.event_id, "delete", gone.thread, gone.ts, gone.author, "", gone.body, True)
+                Arrival(gone.event_id, "delete", gone.thread, gone.ts, gone.author, "", DeleteBody(ts), True)
             )
     async with asyncio.timeout(PATIENCE):
         await desk.turns.take(row)

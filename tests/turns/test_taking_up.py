@@ -91,9 +91,7 @@ class Noting:
     """The real answers, save that none is given."""
 
     def __init__(self, real: Answers, answered: list[str]) -> None:
-        self.has_begun = real.has_begun
-        self.close_leftover = real.close_leftover
-        self.keep_leftover = real.keep_leftover
+        self.leftovers = real.leftovers
         self._answered = answered
         self.unavailable = 0
         """How often the database is away before it answers."""
@@ -141,15 +139,15 @@ async def test_an_answer_that_was_begun_after_the_case_was_opened_gives_way_to_i
 
 
 async def test_streams_that_no_journal_tells_of_are_stopped_where_they_stand(desk: Desk, slack: LocalSlack) -> None:
-    asked = await slack.client.post("C0SUPPORT", text="Where is my order?")
+    asked = await slack.client.chat.post("C0SUPPORT", text="Where is my order?")
     item = await desk.receives(asked, channel="C0SUPPORT")
     running = asyncio.create_task(desk.outbox.run())
-    channel = await slack.client.open_dm(item.author)
+    channel = await slack.client.directory.open_dm(item.author)
     root = await desk.outbox.deliver(Outgoing(f"turn/{item.id}/private", "post", channel, {"text": "About it:"}))
     await desk.begins(item, "stream", "private-stream")
     for place, thread in (("C0SUPPORT", asked), (channel, root)):
-        await slack.client.start_stream(place, thread, user=item.author, team=TEAM)
-    await desk.answers.close_leftover(item)
+        await slack.client.streams.start(place, thread, user=item.author, team=TEAM)
+    await desk.answers.leftovers.close(item)
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
@@ -170,12 +168,12 @@ class Full:
 async def test_what_a_dead_process_was_writing_is_stopped_before_its_turn_has_a_place(
     desk: Desk, slack: LocalSlack
 ) -> None:
-    asked = await slack.client.post("C0SUPPORT", text="Where is my order?")
+    asked = await slack.client.chat.post("C0SUPPORT", text="Where is my order?")
     await desk.begins(await desk.receives(asked, channel="C0SUPPORT"), "stream")
     complete, open_ = [
-        await slack.client.start_stream("C0SUPPORT", asked, user=CUSTOMER.user, team=TEAM) for _ in range(2)
+        await slack.client.streams.start("C0SUPPORT", asked, user=CUSTOMER.user, team=TEAM) for _ in range(2)
     ]
-    await slack.client.stop_stream("C0SUPPORT", complete)
+    await slack.client.streams.stop("C0SUPPORT", complete)
     async with desk.database.transaction() as tx:
         item = await inbox.start(tx, 1)
     assert item is not None

@@ -72,7 +72,7 @@ async def test_a_reply_to_a_deactivated_customer_is_not_sent_and_staff_read_so_u
     database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, says("never asked for"))
-    thread = ThreadRef(TEAM, "D0CUSTOMERA", await slack.client.post("D0CUSTOMERA", text="Where is my lamp?"))
+    thread = ThreadRef(TEAM, "D0CUSTOMERA", await slack.client.chat.post("D0CUSTOMERA", text="Where is my lamp?"))
     async with asyncio.timeout(PATIENCE), sending(desk):
         case = await desk.cases.open(thread, CUSTOMER, reason="upset", priority="medium")
         await desk.cases.claim(case.ref, AGENT)
@@ -89,7 +89,7 @@ async def test_a_reply_to_a_deactivated_customer_is_not_sent_and_staff_read_so_u
 
 async def test_a_dead_channel_of_a_case_is_told_under_its_card_once(database: Database, slack: LocalSlack) -> None:
     desk = Desk(database, slack, says("never asked for"))
-    ts = await slack.client.post(CHANNEL, text="Where is my lamp?")
+    ts = await slack.client.chat.post(CHANNEL, text="Where is my lamp?")
     async with asyncio.timeout(PATIENCE), sending(desk):
         case = await desk.cases.open(ThreadRef(TEAM, CHANNEL, ts), CUSTOMER, reason="upset", priority="medium")
         assert await desk.outbox.flush(PATIENCE)

@@ -10,103 +10,99 @@ from hypothesis import strategies as st
 
 from bot.cases.buttons import BUTTONS
 from bot.cases.case import State
-from bot.language.sentences import LANGUAGES, Language, load_sentences
-from bot.slack import blocks
+from bot.conversation import ThreadRef
+from bot.language.languages import Language, languages
+from bot.language.sentences import load_sentences
 from bot.slack.blocks import Card, plainer
 from bot.slack.mrkdwn import escape
-from bot.views import article_cards as learning_cards
-from bot.views import cards, staff_cards
+from bot.store.cases import Helper
+from bot.views import announcements, article_cards, cards, staff_cards
+from bot.views.announcements import ANNOUNCEMENTS
 from bot.views.article_cards import Close
-from bot.views.cards import Source
+from bot.views.cards import AnswerSource
 from bot.views.staff_cards import Choice
 from local_slack.blocks import message_faults
+from tests.store.rows import a_case
 
 SENTENCES = load_sentences()
+CASE = a_case(id=42, thread=ThreadRef("T0HOME", "C0SUPPORT", "1.1"), link="https://example.slack.com/archives/C1/p2")
+HELPERS = (Helper("U0AGENTB", "Agent B", 1.0),)
 HANDLED = {button.action_id for button in BUTTONS.values()}
 NASTY = "*bold* <!channel> <@U1> & `x` [a](https://evil.example) |\n" + "long " * 900
 
 
 def customer_cards(language: Language, words: str) -> Iterator[Card]:
-    sources = [Source(words, f"https://help.example.com/{number}", "12 Nov 2026") for number in range(6)]
+    sources = [AnswerSource(words, f"https://help.example.com/{number}", "12 Nov 2026") for number in range(6)]
     yield cards.answer_footer(SENTENCES, language, ref="7", sources=sources)
     yield cards.answer_footer(SENTENCES, language, ref="7")
     yield cards.no_answer(SENTENCES, language, ref="7")
-    yield cards.escalated(SENTENCES, language, case="FD-1042")
-    yield cards.escalated(SENTENCES, language, case="FD-1042", usual=cards.usual_reply_time(SENTENCES, language, 6.4))
-    back = blocks.moment(1_795_200_000.0, "{date_short_pretty} {time}")
-    yield cards.out_of_hours(SENTENCES, language, case="FD-1042", back=back)
-    for is_paged in (False, True):
-        yield cards.urgent(SENTENCES, language, case="FD-1042", back=back, is_paged=is_paged)
-    yield cards.can_wait(SENTENCES, language, case="FD-1042", back=back)
-    yield cards.still_looking(SENTENCES, language, case="FD-1042")
-    yield cards.nobody_yet(SENTENCES, language, case="FD-1042")
-    yield cards.helping(SENTENCES, language, case="FD-1042")
-    yield cards.settled(SENTENCES, language, case="FD-1042")
-    yield cards.claimed(SENTENCES, language, case="FD-1042", staff=words)
-    yield cards.taken_over(SENTENCES, language, case="FD-1042", staff=words, before=words)
-    yield cards.transferred(SENTENCES, language, case="FD-1042")
-    yield cards.merged(SENTENCES, language, case="FD-1042", into="<https://example.slack.com/archives/D1/p1|FD-1041>")
-    yield cards.handed_back(SENTENCES, language, case="FD-1042")
-    yield cards.reopened(SENTENCES, language, case="FD-1042")
-    yield cards.resolved(SENTENCES, language, case="FD-1042", staff=words)
+    case = replace(CASE, language=language, title=words, customer_name=words, owner_name=words)
+    for usual in (None, 6.4):
+        yield announcements.escalated(SENTENCES, case, usual=usual)
+    values = {
+        "staff": announcements.short_name(words),
+        "before": announcements.short_name(words),
+        "back": announcements.reader_time(1_795_200_000.0),
+        "into": "<https://example.slack.com/archives/D1/p1|FD-1041>",
+    }
+    for step, row in ANNOUNCEMENTS.items():
+        if row.customer:
+            yield announcements.to_customer(SENTENCES, case, step, **values)
 
 
 def every_learning_card(words: str) -> Iterator[Card]:
     about: dict[str, Any] = {"title": words, "question": words, "answer": words}
     page = Close(words, words, 0.91, contradicts=True, excerpt=words)
     for close in (None, page, replace(page, article=3)):
-        yield learning_cards.suggestion(
+        yield article_cards.suggestion(
             number=7, origin="FD-1042", by="U0AGENTA", **about, close=close, has_gaps=close is None
         )
-    outcome = learning_cards.discarded(by="U0AGENTA", reason="wrong")
-    yield learning_cards.decided(origin="FD-1042", **about, outcome=outcome)
-    yield learning_cards.added(number=7, by="U0AGENTA", at=1_795_200_000.0, **about)
+    outcome = article_cards.discarded(by="U0AGENTA", reason="wrong")
+    yield article_cards.decided(origin="FD-1042", **about, outcome=outcome)
+    yield article_cards.added(number=7, by="U0AGENTA", at=1_795_200_000.0, **about)
 
 
 def every_staff_card(words: str) -> Iterator[Card]:
-    about: dict[str, Any] = {"case": "FD-1042", "title": words, "customer": "U0CUST"}
-    more: dict[str, str] = {"customer_note": words, "priority": "high", "why": words, "summary": words, "facts": words}
+    case = replace(
+        CASE, title=words, summary=words, reason=words, customer_name=words, owner="U0AGENTA", owner_name=words,
+        priority="high", member_type="guest", follows=41, reopened=1, last_owner="U0AGENTB", merged_into=41,
+        claimed_at=1_795_200_000.0, ended_at=1_795_200_000.0, replied_at=1_795_200_000.0,
+    )  # fmt: skip
     link = "https://example.slack.com/archives/C1/p1"
-    for opens in (None, 1_795_200_000.0):
-        yield staff_cards.case_card(**about, **more, since=1_795_200_000.0, opens=opens, permalink=link)
-    for due in (None, 1_795_200_900.0):
-        who = {"staff": "U0AGENTA", "staff_name": words, "permalink": link}
-        yield staff_cards.claimed_card(**about, **more, **who, at=1_795_200_000.0, due=due, helpers=["U0AGENTB"])
-    ended: dict[str, Any] = {"by": "U0AGENTA", "at": 1_795_200_000.0, "permalink": link}
-    yield staff_cards.transferred_card(**about, to="C0BILLING", link=link, **ended)
-    yield staff_cards.transferred_card(**about, to="C0BILLING", **ended)
-    yield staff_cards.merged_card(**about, into="FD-1041", link=link, facts=words, **ended)
-    yield staff_cards.helper_prompt(case="FD-1042", ts="1795200123.000100")
-    yield staff_cards.helps(case="FD-1042", staff="U0AGENTB", owner="U0AGENTA")
-    yield staff_cards.owner_left(case="FD-1042", staff="U0AGENTA", staff_name=words)
-    yield staff_cards.came_from(case="FD-1042", channel="C0AGENTS", staff="U0AGENTA", link=link)
-    yield staff_cards.is_back(case="FD-1042", link=link)
-    yield staff_cards.elsewhere(case="FD-1042", channel="C0BILLING", link=link)
-    yield staff_cards.closed_card(
-        **about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link, teaches=True
-    )
-    yield from every_learning_card(words)
-    yield staff_cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
-    yield staff_cards.thread_opener(case="FD-1042", messages=6, is_whole=False)
-    yield staff_cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
-    yield staff_cards.taken_from(case="FD-1042", staff="U0AGENTA", before="U0AGENTB")
-    yield staff_cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)
-    for with_assistant in (True, False):
-        yield staff_cards.over(case="FD-1042", with_assistant=with_assistant)
-    yield staff_cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
-    yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTB", is_helper=True)
-    overdue = staff_cards.overdue(case="FD-1042", waited=5.2, target=5.0, spoke=1_795_200_000.0, is_last=True)
-    for snooze in ("", "FD-1042/7"):
-        yield staff_cards.unclaimed(case="FD-1042", words=overdue, mention="<!subteam^S0ONCALL>", snooze=snooze)
-    yield staff_cards.for_lead(words=overdue, link=link)
     for state in get_args(State):
-        yield staff_cards.moved_on(case="FD-1042", state=state, staff="U0AGENTA", reader="U0AGENTB")
-    yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTA")
+        here = replace(case, state=state, due=1_795_200_000.0, helpers=HELPERS if state == "human" else ())
+        for by in ("", "U0AGENTA"):
+            yield staff_cards.case_card(here, reply_due=1_795_200_900.0, by=by)
+        for reader in ("U0AGENTA", "U0AGENTB", "U0AGENTC"):
+            yield staff_cards.moved_on(here, reader=reader)
+        yield staff_cards.over(here)
+    for to in ("", link):
+        yield staff_cards.transferred_card(case, to="C0BILLING", by="U0AGENTA", link=to)
+    for row in ANNOUNCEMENTS.values():
+        if row.staff is not None:
+            yield row.staff(case, case, "U0AGENTA")
+    yield staff_cards.helper_prompt(case, ts="1795200123.000100")
+    yield staff_cards.owner_left(case)
+    yield staff_cards.came_from(case, channel="C0AGENTS", by="U0AGENTA")
+    yield staff_cards.is_back(case)
+    yield staff_cards.elsewhere(case, channel="C0BILLING", link=link)
+    yield from every_learning_card(words)
+    yield staff_cards.thread_opener(case, messages=6, is_whole=False)
+    yield staff_cards.take_over_prompt(case, ts="1795200123.000100")
+    yield staff_cards.unread(case)
+    yield staff_cards.lost_race(case)
+    overdue = staff_cards.overdue(case, waited=5.2, target=5.0, spoke=1_795_200_000.0, is_last=True)
+    for snooze in ("", "FD-1042/7"):
+        yield staff_cards.unclaimed(case, overdue, mention="<!subteam^S0ONCALL>", snooze=snooze)
+    yield staff_cards.for_lead(overdue)
+    yield staff_cards.urgent(case, mention="<!subteam^S0ONCALL>")
+    yield staff_cards.desk_opened(case)
+    yield staff_cards.snoozed(case, by="U0AGENTA")
     texts = [(words, escape(words)[:2_400]) for _ in range(3)]
-    yield staff_cards.drafts(case="FD-1042", asked=7, texts=texts, doubtful=[1, 2, 3], others_read=True)
+    yield staff_cards.drafts(case, asked=7, texts=texts, doubtful=[1, 2, 3])
     for failed in (False, True):
         choice = Choice(2, "U0AGENTA", 1_795_200_000.0, failed=failed)
-        yield staff_cards.drafts(case="FD-1042", asked=7, texts=texts, choice=choice)
+        yield staff_cards.drafts(case, asked=7, texts=texts, choice=choice)
 
 
 def sound(card: Card) -> None:
@@ -138,7 +134,7 @@ def mrkdwn(value: Any) -> Iterator[str]:
             yield from mrkdwn(each)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", languages())
 @pytest.mark.parametrize("words", ["Agent A", NASTY])
 def test_customers_cards_are_what_slack_accepts(language: Language, words: str) -> None:
     for card in customer_cards(language, words):
@@ -166,9 +162,7 @@ def test_what_people_wrote_pings_nobody_and_links_nowhere() -> None:
 
 def test_the_summary_stands_alone_in_plain_text_and_says_who_wrote_it() -> None:
     fake = "*Priority*\n:red_circle: High <!channel>"
-    card = staff_cards.case_card(
-        case="FD-1", title="x", customer="U1", customer_note="", priority="low", why="asked", since=0.0, summary=fake
-    )
+    card = staff_cards.case_card(replace(CASE, summary=fake))
     holders = [block for block in card.blocks if fake in str(block.get("text", {}).get("text", ""))]
     assert [block["text"]["type"] for block in holders] == ["plain_text"]
     before = card.blocks[card.blocks.index(holders[0]) - 1]
@@ -179,20 +173,20 @@ def test_values_name_the_case_or_the_answer() -> None:
     def values(card: Card) -> list[str]:
         return [button["value"] for button in buttons(list(card.blocks)) if "value" in button]
 
-    assert values(cards.escalated(SENTENCES, "en", case="FD-1042")) == ["FD-1042"]
-    scores = values(cards.resolved(SENTENCES, "en", case="FD-1042", staff="Agent A"))
+    assert values(announcements.escalated(SENTENCES, CASE)) == ["FD-1042"]
+    scores = values(announcements.to_customer(SENTENCES, CASE, "resolved", staff="Agent A"))
     assert scores == [*(f"FD-1042/{score}" for score in range(1, 6)), "FD-1042"]
-    drafts = staff_cards.drafts(case="FD-1042", asked=7, texts=[("Short", "Yes."), ("Warm", "Yes!")])
+    drafts = staff_cards.drafts(CASE, asked=7, texts=[("Short", "Yes."), ("Warm", "Yes!")])
     assert values(drafts) == [*["FD-1042/7/1"] * 2, *["FD-1042/7/2"] * 2]
-    assert values(staff_cards.take_over_prompt(case="FD-1042", ts="1.2")) == ["FD-1042/1.2", "FD-1042/1.2"]
+    assert values(staff_cards.take_over_prompt(CASE, ts="1.2")) == ["FD-1042/1.2", "FD-1042/1.2"]
     (feedback,) = cards.answer_footer(SENTENCES, "en", ref="7", offer_person=False).blocks[0]["elements"]
     assert (feedback["positive_button"]["value"], feedback["negative_button"]["value"]) == ("7/up", "7/down")
 
 
 def test_sources_are_links_with_their_age_and_bad_addresses_are_only_named() -> None:
     sources = [
-        Source("Returns | FAQ", "https://help.example.com/r?a=1&b=2", "12 Nov 2026"),
-        Source("Notes", "file:///x"),
+        AnswerSource("Returns | FAQ", "https://help.example.com/r?a=1&b=2", "12 Nov 2026"),
+        AnswerSource("Notes", "file:///x"),
     ]
     footer = cards.answer_footer(SENTENCES, "en", ref="7", sources=sources)
     (line,) = mrkdwn(footer.blocks[0])
@@ -203,8 +197,14 @@ def test_sources_are_links_with_their_age_and_bad_addresses_are_only_named() -> 
     ("card", "language", "words"),
     [
         (lambda language: cards.no_answer(SENTENCES, language, ref="7"), "de", "raten möchte ich nicht"),
-        (lambda language: cards.escalated(SENTENCES, language, case="FD-1042"), "id", "Tiket FD-1042"),
-        (lambda language: cards.claimed(SENTENCES, language, case="F", staff="Agent A"), "fr", "Agent A vous rejoint"),
+        (lambda language: announcements.escalated(SENTENCES, replace(CASE, language=language)), "id", "Tiket FD-1042"),
+        (
+            lambda language: announcements.to_customer(
+                SENTENCES, replace(CASE, language=language), "claimed", staff="Agent A"
+            ),
+            "fr",
+            "Agent A vous rejoint",
+        ),
     ],
 )
 def test_customers_are_spoken_to_in_their_language(card: Callable[[str], Card], language: str, words: str) -> None:
@@ -221,7 +221,7 @@ def test_plainer_keeps_what_older_workspaces_know() -> None:
 
 def test_a_chosen_draft_is_named_and_none_can_be_chosen_any_more() -> None:
     texts = [("Short", "Yes."), ("Warm", "Yes!")]
-    card = staff_cards.drafts(case="FD-1042", asked=7, texts=texts, choice=Choice(2, "U0AGENTA", 0.0))
+    card = staff_cards.drafts(CASE, asked=7, texts=texts, choice=Choice(2, "U0AGENTA", 0.0))
     assert list(buttons(list(card.blocks))) == []
     told = list(mrkdwn(list(card.blocks)))
     assert "*Sent* by <@U0AGENTA>" in told[told.index("*2 · Warm*\n>Yes!") + 1]

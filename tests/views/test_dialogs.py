@@ -6,14 +6,18 @@ from bot.cases.buttons import SUBMISSIONS
 from bot.cases.case import Cause, Outcome, Priority
 from bot.views import dialogs, staff_cards
 from local_slack.blocks import view_faults
+from tests.store.rows import a_case
 
 ABOUT = '["FD-999999999999", "C0AGENTS", "1795200123.000100", "1795200123.000100"]'
+CASE = a_case(id=999_999_998_999)
 EVERY = (
-    dialogs.hand_back(case="FD-999999999999", about=ABOUT),
-    dialogs.resolve(case="FD-999999999999", about=ABOUT),
-    dialogs.edit_draft(case="FD-999999999999", text="x" * 4_000, about=ABOUT),
-    dialogs.priority(case="FD-999999999999", present="medium", about=ABOUT),
-    dialogs.spam(case="FD-999999999999", about=ABOUT),
+    dialogs.hand_back(CASE, about=ABOUT),
+    dialogs.resolve(CASE, about=ABOUT),
+    dialogs.edit_draft(CASE, text="x" * 4_000, about=ABOUT),
+    dialogs.priority(CASE, about=ABOUT),
+    dialogs.spam(CASE, about=ABOUT),
+    dialogs.transfer(CASE, desks={"C0BILLING": "Billing"}, about=ABOUT),
+    dialogs.merge(CASE, others=[a_case(id=41)], about=ABOUT),
 )
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.language.sentences import LANGUAGES, load_sentences
+from bot.language.languages import languages
+from bot.language.sentences import load_sentences
 from demo.model.conversation import unpaired
 from demo.model.embeddings import DIMENSIONS, embed
 from demo.model.intents import offers_person, read_wants
@@ -139,7 +140,7 @@ def test_what_a_question_leans_on_counts_less_than_what_it_asks() -> None:
 
 def test_the_offer_of_a_person_is_known_by_its_words() -> None:
     table = [
-        *((load_sentences().say(language, "no_answer"), True) for language in LANGUAGES),
+        *((load_sentences().say(language, "no_answer"), True) for language in languages()),
         ("A person can take this over.", False),
         ("Which order is it?", False),
     ]

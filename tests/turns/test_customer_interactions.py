@@ -10,6 +10,7 @@ from bot.cases.cases import UnknownCase
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import load_sentences
 from bot.store import inbox, turns
+from bot.store.bodies import InteractionBody
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -46,7 +47,7 @@ class Desk:
         self.cases = answers.cases
         self.interactions = Interactions(
             database,
-            slack.client,
+            slack.client.chat,
             self.clock,
             answers.sentences,
             cast(Any, Everybody()),
@@ -57,7 +58,7 @@ class Desk:
         self.pressed = 0
 
     async def asks(self) -> None:
-        ts = await self.slack.client.post(self.thread.channel, text="Where is my lamp?")
+        ts = await self.slack.client.chat.post(self.thread.channel, text="Where is my lamp?")
         self.thread = replace(self.thread, ts=ts)
         async with self.database.transaction() as tx:
             await inbox.add(tx, arrival(ts, channel=self.thread.channel), now=1.0)
@@ -76,7 +77,7 @@ class Desk:
             kind="interaction",
             author=user,
         )
-        body = {"action": action, "value": value, "response_url": "", "text": "", "message_ts": "1999999998.000001"}
+        body = InteractionBody(action, value, message_ts="1999999998.000001")
         async with self.database.transaction() as tx:
             row = await inbox.add(tx, replace(stored, body=body), now=self.clock.now())
             assert row is not None

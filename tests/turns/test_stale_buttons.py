@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from bot.cases.buttons import BUTTONS
+from bot.store.bodies import InteractionBody
 from tests.turns.arrivals import arrival
-from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, channel
+from tests.turns.test_staff_interactions import AGENT_A, AGENT_B, Channel, channel
 
 __all__ = ["channel"]
 
@@ -63,14 +64,8 @@ async def test_who_presses_what_fits_no_more_reads_how_the_case_stands(channel: 
             f"9.{number}", thread_ts=channel.card["ts"], channel="C0AGENTS", kind="interaction", author=AGENT_B
         )
         fields = {"desk": "C0AGENTS", "into": "FD-1002", "outcome": "solved", "priority": "high"}
-        body = {
-            "action": action,
-            "value": value.get(action, "FD-1001"),
-            "fields": fields,
-            "response_url": "",
-            "text": "",
-        }
-        item = await channel.begins(replace(interaction, body={**body, "message_ts": channel.card["ts"]}))
+        body = InteractionBody(action, value.get(action, "FD-1001"), channel.card["ts"], fields=fields)
+        item = await channel.begins(replace(interaction, body=body))
         read = len(channel.ephemerals(AGENT_B))
         assert await channel.interactions.carry_out(item) == "moved_on", action
         (told,) = channel.ephemerals(AGENT_B)[read:]

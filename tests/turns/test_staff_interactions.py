@@ -45,14 +45,14 @@ class Channel:
         self.clock = clock = ManualClock()
         sentences = load_sentences()
         self.database, self.slack = database, slack
-        self.outbox = Outbox(database, slack.client, clock)
+        self.outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
         messages = CaseMessages(sentences, "C0AGENTS")
-        self.cases = Cases(database, self.outbox, slack.client, clock, messages, Metrics())
+        self.cases = Cases(database, self.outbox, slack.client.chat, slack.client.directory, clock, messages, Metrics())
         self.relay = build_relay(database, self.outbox, slack.client, clock)
         self.accepted: list[Arrival] = []
         self.interactions = Interactions(
             database=database,
-            slack=slack.client,
+            chat=slack.client.chat,
             clock=clock,
             sentences=sentences,
             identities=nothing,
@@ -74,7 +74,7 @@ class Channel:
 
     async def opens(self) -> Case:
         """A case of Customer A, once its card is posted."""
-        thread = ThreadRef(TEAM, "D0CUSTOMERA", await self.slack.client.post("D0CUSTOMERA", text="opening"))
+        thread = ThreadRef(TEAM, "D0CUSTOMERA", await self.slack.client.chat.post("D0CUSTOMERA", text="opening"))
         case = await self.cases.open(thread, CUSTOMER, reason="asked_for_person", priority="medium")
         await self.delivers()
         return case
@@ -297,7 +297,7 @@ async def test_how_a_case_ended_stands_on_its_card_and_in_the_books(channel: Cha
         (detail,) = (await tx.execute(select(audit.c.detail).where(audit.c.action == "case.resolved"))).scalars()
     assert detail == {"outcome": "assistant_could_have", "cause": "returns", "suggest": "yes"}
     (asked,) = channel.accepted
-    assert (asked.body["action"], asked.body["value"], asked.author) == ("kb.suggest", case.ref, AGENT_B)
+    assert (asked.interaction.action, asked.interaction.value, asked.author) == ("kb.suggest", case.ref, AGENT_B)
     assert asked.thread.ts != channel.card["ts"], "what is written under the card does not wait for a model"
 
 
