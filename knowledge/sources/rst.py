@@ -89,6 +89,14 @@ class _Nothing(_Content):
 
 def read_rst(text: str, *, path: str) -> Document:
     """Read a page of reStructuredText. Raises Unfit."""
+    try:
+        html = _html(text)
+    except RecursionError as error:
+        raise Unfit("nested too deep") from error
+    return read_html(html, path=path)
+
+
+def _html(text: str) -> str:
     # Docutils asks these two functions for what a name means, and has no other way to be told.
     of_directives: Any = directives
     of_roles: Any = roles
@@ -108,8 +116,7 @@ def read_rst(text: str, *, path: str) -> Document:
         unseen.parent.remove(unseen)
     if not tree.astext().strip():
         raise Unfit("no text")
-    html = publish_from_doctree(tree, writer="html5", settings_overrides=_SETTINGS)
-    return read_html(str(html), path=path)
+    return str(publish_from_doctree(tree, writer="html5", settings_overrides=_SETTINGS))
 
 
 def _without_options(content: StringList) -> StringList:

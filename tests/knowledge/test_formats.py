@@ -328,6 +328,10 @@ include::other.adoc[]
 """
 
 
+def test_restructured_text_that_is_nested_without_end_is_refused() -> None:
+    assert reason("a.rst", b"1. " * 500) == "nested too deep"
+
+
 def test_asciidoc_is_read_as_its_visitors_see_it() -> None:
     page = document("returns.adoc", ASCIIDOC)
     assert page.title == "Returns"
