@@ -184,7 +184,7 @@ async def open_knowledge(settings: Settings, *, index: Path | None = None, mends
     if faults:
         raise ConfigurationError(faults)
     async with AsyncExitStack() as stack:
-        embedder = await _open_embedder(settings, stack)
+        embedder = await open_embedder(settings, stack)
         opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "", mends=mends)
         public = await stack.enter_async_context(opening(root, embedder, learned=learned))
         internal: KnowledgeBase | None = None
@@ -207,7 +207,7 @@ def build_library(
     return Library(bases, settings.kb_path, clock, price, database, shelf=shelf)
 
 
-async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
+async def open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
     """The embedder that the settings name. The stack closes it."""
     if settings.embedding_model is not None:
         service = OpenAIEmbedder(

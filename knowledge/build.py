@@ -19,7 +19,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -32,9 +31,8 @@ import numpy as np
 from knowledge import catalog
 from knowledge.calibration import Thresholds, calibrate
 from knowledge.catalog import Catalog, CatalogReader
-from knowledge.chunking import Chunk, chunk_within
+from knowledge.chunking import chunk_within
 from knowledge.config import Audience, BuildOptions, Source, read_config
-from knowledge.documents import Document, Notice
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.table import TableEmbedder
@@ -44,9 +42,9 @@ from knowledge.generations import CHROMA, DATABASE, SPOOL, Generation, Generatio
 from knowledge.index import fingerprint_of
 from knowledge.plan import Known, Plan, Tell, make_plan
 from knowledge.report import BuildReport, LeftOut, Phase, Progress
-from knowledge.secrets import Secret, find_secrets
 from knowledge.site_markup import without_targets
 from knowledge.vectors import ChromaCollection, Home, VectorIndex, clear, copy_index, create
+from knowledge.withholding import withhold
 
 EMBED_BATCH = 256
 FOLLOW = 0.3
@@ -301,7 +299,7 @@ def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]
         # Released one by one: the next step needs the memory.
         path, document = plan.documents.pop()
         chunks = chunk_within(document, count=job.embedder.count_tokens)
-        served, notices = _served(document, chunks, audience=job.audience)
+        served, notices = withhold(document, chunks, audience=job.audience)
         change = stored.put_document(path, document, served)
         stored.put_notices(document.id, notices)
         added.extend(change.added)
@@ -311,31 +309,6 @@ def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]
     for path in plan.gone_files:
         stored.drop_file(path)
     return added, removed
-
-
-def _served(document: Document, chunks: Sequence[Chunk], *, audience: Audience) -> tuple[list[Chunk], list[Notice]]:
-    """The chunks of a document that are served, and what its authors should know.
-
-    A chunk with a secret is left out of a public base. A base for staff has all chunks.
-    """
-    secrets = find_secrets(document.text)
-    kinds = Counter(secret.kind for secret in secrets)
-    notices = [Notice(document.id, "", document.hidden)] if document.hidden else []
-    kinds.update(secret.kind for secret in find_secrets(document.title))
-    if not kinds:
-        return list(chunks), notices
-    found = {kind: [chunk for chunk in chunks if _holds(chunk, kind, secrets)] for kind in kinds}
-    is_public = audience == "public"
-    notices += [Notice(document.id, kind, kinds[kind], len(found[kind]) if is_public else 0) for kind in kinds]
-    withheld = [chunk for each in found.values() for chunk in each] if is_public else []
-    return [chunk for chunk in chunks if chunk not in withheld], notices
-
-
-def _holds(chunk: Chunk, kind: str, secrets: Sequence[Secret]) -> bool:
-    """Whether a secret of this kind, or a part of one, is in a chunk or in the headings above it."""
-    if any(each.kind == kind and each.start < chunk.end and chunk.start < each.end for each in secrets):
-        return True
-    return any(each.kind == kind for each in find_secrets(chunk.heading))
 
 
 async def _embed(stored: Catalog, job: _Job) -> int:

@@ -232,7 +232,7 @@ class _Reader:
             if isinstance(found, Quarantined):
                 plan.quarantined.append(found)
             else:
-                self._take(plan, file, self._described(found, file))
+                self._take(plan, file, described(found, file, self.source))
         if len(plan.quarantined) == left_out:
             known = KnownFile(file.size, file.mtime_ns, read_ns, digest, file.etag, file.modified)
             plan.files.append((file.path, known))
@@ -264,18 +264,6 @@ class _Reader:
         else:
             plan.added += 1
 
-    def _described(self, document: Document, file: SourceFile) -> Document:
-        """The document, with the source's fields where it has none itself."""
-        source = self.source
-        named = document.category if document.category != folder_of(file.path) else ""
-        return replace(
-            document,
-            url=_address(source, file, document.url),
-            category=named or source.category or document.category,
-            language=document.language or source.language,
-            origin=source.name,
-        )
-
     def _keep(self, held: Mapping[str, str], *, stale: str) -> Plan:
         """A plan that keeps everything the base holds from this source."""
         described = IndexedSource(self.source.where, len(held), self.source.name, stale)
@@ -293,6 +281,18 @@ class _Reader:
             return ""
         first = f" {len(plan.quarantined):,} left out, the first being {_told(plan)}." if plan.quarantined else ""
         return f"{len(gone):,} of {len(held):,} documents would vanish from {self.source.where}.{first}"
+
+
+def described(document: Document, file: SourceFile, source: Source) -> Document:
+    """The document, with the source's fields where it has none itself."""
+    named = document.category if document.category != folder_of(file.path) else ""
+    return replace(
+        document,
+        url=_address(source, file, document.url),
+        category=named or source.category or document.category,
+        language=document.language or source.language,
+        origin=source.name,
+    )
 
 
 def _told(plan: Plan) -> str:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import TextIO
 
+from bot.cli.progress import ProgressLine
 from bot.clock import SystemClock
 from bot.errors import ConfigurationError
 from bot.help_center import texts
@@ -20,7 +21,6 @@ from bot.settings import Settings
 from bot.store.database import open_kept
 from knowledge.errors import KnowledgeError
 from knowledge.filters import Filter
-from knowledge.report import Progress
 
 ASKED_LIMIT, ASKED_WORDS = 10, 4_000
 """Passages for each of many questions, and words in these passages: enough to judge the ten best."""
@@ -60,7 +60,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
 async def _build(library: Library, *, only: str, force: bool) -> int:
     try:
         for audience, base in await library.targets(Refresh(only, force=force)):
-            bar = _Bar(sys.stderr)
+            bar = ProgressLine(sys.stderr)
             try:
                 report = await base.refresh(library.place(), only=only, force=force, on_progress=bar)
             finally:
@@ -127,28 +127,6 @@ def _told(mrkdwn: str) -> int:
         return 1
     print(_plain(mrkdwn))
     return 0
-
-
-class _Bar:
-    """The progress of a build: one line that changes on a terminal, otherwise a line for each phase."""
-
-    def __init__(self, to: TextIO) -> None:
-        self._to = to
-        self._phase = ""
-        self._is_terminal = to.isatty()
-
-    def __call__(self, progress: Progress) -> None:
-        """Show the progress."""
-        if self._is_terminal:
-            print(f"\r\x1b[K{_plain(texts.progress(progress))}", end="", file=self._to, flush=True)
-        elif progress.phase != self._phase:
-            print(texts.phase(progress), file=self._to, flush=True)
-        self._phase = progress.phase
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._is_terminal and self._phase:
-            print("\r\x1b[K", end="", file=self._to, flush=True)
 
 
 def _plain(mrkdwn: str) -> str:

@@ -121,6 +121,11 @@ def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     build.add_argument("--only", default="", metavar="NAME", help="read this source of the YAML file alone")
     build.add_argument("--force", action="store_true", help="also when much of what is there would vanish")
+    trying = verbs.add_parser("try", help="the passages of one file, before anything is built")
+    trying.add_argument("file", type=Path, help="one file, inside a source or anywhere else")
+    trying.add_argument(
+        "--sources", type=Path, metavar="PATH", help="where its source is described; `KB_PATH` unless given"
+    )
     status = verbs.add_parser("status", help="the generation that serves")
     status.add_argument("--problems", action="store_true", help="everything that the last build left out, and why")
     search = verbs.add_parser("search", help="what a question would find")
@@ -201,6 +206,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             return _tell(faults, [] if faults else notes(settings))
         case "migrate", _:
             return await _migrate(settings)
+        case "kb", "try":
+            from bot.cli.preview import run as run_preview
+
+            return await run_preview(given, settings)
         case "kb", _:
             from bot.cli.knowledge import run
 

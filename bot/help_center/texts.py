@@ -62,6 +62,9 @@ PHASES: dict[Phase, str] = {
     "verify": "checking the result",
 }
 
+UNITS: dict[Phase, str] = {"read": "files", "cut": "pages", "embed": "passages", "index": "passages"}
+"""What is counted in a phase."""
+
 _MARKUP = re.compile(r"[*_#`|]+")
 
 
@@ -211,7 +214,9 @@ def progress(progress: Progress) -> str:
     if not progress.of:
         return f"{phase(progress)} …"
     full = round(CELLS * min(progress.done / progress.of, 1.0))
-    return f"`{'█' * full}{'░' * (CELLS - full)}` {PHASES[progress.phase]}, {progress.done:,} of {progress.of:,}"
+    bar = f"`{'█' * full}{'░' * (CELLS - full)}`"
+    counted = f"{progress.done:,} of {progress.of:,} {UNITS.get(progress.phase, '')}".rstrip()
+    return f"{bar} {PHASES[progress.phase]}, {counted}"
 
 
 def phase(progress: Progress) -> str:

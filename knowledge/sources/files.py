@@ -123,6 +123,13 @@ def list_files(source: Path, *, include: Sequence[str] = (), exclude: Sequence[s
     )
 
 
+def why_passed_over(path: str, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> str:
+    """The kind or the pattern by which a file of a folder is passed over. Empty if it is read."""
+    chosen = _Chosen(include, exclude)
+    chosen.takes(path)
+    return next(iter(chosen.passed_over), "")
+
+
 def read_bytes(file: SourceFile) -> bytes:
     """The file's content. Raises Unfit if it has been replaced since it was listed, or cannot be read."""
     limit = SUFFIXES[file.full.suffix.lower()]

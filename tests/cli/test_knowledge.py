@@ -174,3 +174,22 @@ async def test_a_base_of_another_embedder_is_not_asked_by_vectors_until_it_is_bu
     searched = await frontdesk("kb", "search", "return boots", "--index", "index", cwd=pages, **other)
     assert "by words only" in searched.out
     assert "returns.md" in searched.out
+
+
+async def test_a_file_is_tried_before_anything_is_built(pages: Path) -> None:
+    tried = await frontdesk("kb", "try", "help/returns.md", "--sources", "kb.yml", cwd=pages)
+    assert tried.status == 0, tried.err
+    for expected in ("help/returns.md: 1 document, 1 passage", "in the source help, for customers", "You can return"):
+        assert expected in tried.out
+    assert not (pages / "data").exists(), "nothing is written"
+
+    escapes = "# Colours\n\nA line with \x1b[31mred\x1b[0m and the bidi \u202eoverride\u202c.\n"
+    await asyncio.to_thread((pages / "colours.md").write_text, escapes)
+    alone = await frontdesk("kb", "try", "colours.md", cwd=pages)
+    assert "in no source" in alone.out
+    assert "2 invisible characters" in alone.out
+    assert "\x1b" not in alone.out
+
+    refused = await frontdesk("kb", "try", "kb.yml", cwd=pages)
+    assert (refused.status, refused.out) == (2, "")
+    assert "neither a folder nor one of" in refused.err

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.contract
 TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/main.py",
     "bot/cli/knowledge.py",
+    "bot/cli/preview.py",
     "bot/cli/report.py",
     "bot/cli/cases.py",
     "bot/cli/erase.py",
