@@ -96,13 +96,17 @@ from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.answer_posts import AnswerPosts
 from bot.turns.asking import Agents
+from bot.turns.customer_messages import CustomerMessages
 from bot.turns.danger_check import DangerCheck
+from bot.turns.dead_letters import DeadLetters
 from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.handover_requests import HandoverRequests
+from bot.turns.incoming import Notices
 from bot.turns.interactions import Interactions
 from bot.turns.leftovers import Leftovers
 from bot.turns.ownership import EpochReader
+from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
@@ -552,6 +556,7 @@ def build_turns(
     sentences, outbox, cases, identities = opened.sentences, delivery.outbox, parts.cases, parts.identities
     sessions = TurnSessions(database, slack.sessions, sentences)
     posts = AnswerPosts(opened.me.team, database, slack.directory, outbox, clock, sentences)
+    leftovers = Leftovers(database, slack, clock, sentences, posts)
     answers = Answers(
         database=database,
         slack=slack,
@@ -567,7 +572,7 @@ def build_turns(
         epochs=EpochReader(database),
         sessions=sessions,
         posts=posts,
-        leftovers=Leftovers(database, slack, clock, sentences, posts),
+        leftovers=leftovers,
         agent_channel=opened.agent_channel,
     )
     edits = MessageEdits(database, outbox, clock, sentences, answers, parts.relay)
@@ -601,9 +606,10 @@ def build_turns(
         turns=settings.conversation_turns,
         places=asyncio.Semaphore(SUMMARIES),
     )
-    return Turns(
+    notices = Notices(database, outbox, clock, sentences)
+    allowance = Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day)
+    messages = CustomerMessages(
         database=database,
-        outbox=outbox,
         clock=clock,
         sentences=sentences,
         identities=identities,
@@ -611,14 +617,28 @@ def build_turns(
         budgets=desk.budgets,
         cases=cases,
         relay=parts.relay,
-        interactions=interactions,
         summaries=summaries,
-        metrics=opened.metrics,
         edits=edits,
         sessions=sessions,
+        notices=notices,
+        refusals=Refusals(database, outbox, clock, cases, parts.relay, notices, opened.metrics, allowance),
         danger_check=_build_danger_check(opened),
+    )
+    return Turns(
+        database=database,
+        outbox=outbox,
+        clock=clock,
+        messages=messages,
+        relay=parts.relay,
+        interactions=interactions,
+        edits=edits,
+        dead_letters=DeadLetters(identities, cases, parts.relay, interactions, edits, leftovers, notices),
+        leftovers=leftovers,
+        summaries=summaries,
+        sessions=sessions,
+        metrics=opened.metrics,
         interrupts=interrupts,
-        allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
+        allowance=allowance,
     )
 
 

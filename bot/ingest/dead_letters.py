@@ -1,7 +1,7 @@
 """Dead letters: rows that failed too often, and events that could not be stored as they came.
 
 Each such row is closed, so it does not hold up others. A customer who waits for an answer gets a person
-(`bot.turns.turn`). The agent channel gets a line with the number under which operators find the row.
+(`bot.turns.dead_letters`). The agent channel gets a line with the number under which operators find the row.
 """
 
 from bot.store.inbox import InboxItem, Kind

@@ -29,6 +29,8 @@ SUSPECT_ATTEMPTS = 2
 SILENT = "silent"
 """The reason of a turn whose words were dropped because a person has taken over the thread."""
 FinishedState = Literal["done", "dropped", "dead"]
+Finish = tuple[FinishedState, str]
+"""The state of a closed row, and the reason in one stable word."""
 
 
 class _WithBody:

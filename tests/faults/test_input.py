@@ -8,7 +8,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -16,7 +17,6 @@ from sqlalchemy import select
 
 from bot.conversation import Customer, ThreadRef
 from bot.ingest.lanes import Lanes
-from bot.slack.outbox import Outbox
 from bot.store import inbox, schema
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -26,7 +26,7 @@ from tests.patience import patience
 from tests.stories.over_http import OverHttp, open_world_over_http
 from tests.stories.world import Json, Post, Seen, World
 from tests.turns.arrivals import arrival
-from tests.turns.test_turn import untouched_turns
+from tests.turns.test_turn import untouched
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -210,11 +210,6 @@ class People:
             raise RuntimeError("poison again")
         self.called.append(f"{customer.user} {reason}")
 
-    @property
-    def leftovers(self) -> "People":
-        """There are none."""
-        return self
-
     async def close(self, item: InboxItem) -> None:
         """Nothing was begun."""
 
@@ -234,16 +229,16 @@ class Waked:
 async def test_a_row_that_fails_each_time_is_given_up_and_holds_up_nobody(
     database: Database, failures: int, tries: int
 ) -> None:
-    people, nobody = People(failures), cast(Any, None)
-    turns = replace(
-        untouched_turns(database),
-        identities=cast(Any, Poisonous()),
-        cases=cast(Any, people),
-        answers=cast(Any, people),
-        outbox=cast(Outbox, Waked()),
-        relay=cast(Any, type("Relay", (), {"agent_channel": "C0AGENTS"})()),
-        summaries=nobody,
+    people = People(failures)
+    parts = replace(
+        untouched(database),
+        identities=Poisonous(),
+        cases=people,
+        leftovers=people,
+        outbox=Waked(),
+        relay=SimpleNamespace(agent_channel="C0AGENTS"),
     )
+    turns = parts.build()
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1", author="U0POISON"), now=1.0)
         await inbox.add(tx, arrival("1.2", thread_ts="1.1", author="U0OTHER"), now=1.0)

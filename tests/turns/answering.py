@@ -1,7 +1,7 @@
-"""Answers for tests."""
+"""Answers and turns for tests."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from bot.cases.cases import Cases
@@ -11,6 +11,7 @@ from bot.cases.relay import Relay
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.conversation import Customer
+from bot.ingest.interrupts import Interrupts
 from bot.language.sentences import load_sentences
 from bot.slack.client import SlackClient
 from bot.slack.files import FileCopies
@@ -19,9 +20,14 @@ from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.answer_posts import AnswerPosts
+from bot.turns.customer_messages import CustomerMessages
+from bot.turns.dead_letters import DeadLetters
+from bot.turns.incoming import Notices
 from bot.turns.leftovers import Leftovers
 from bot.turns.ownership import EpochReader
+from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
+from bot.turns.turn import Turns
 from tests.turns.arrivals import ME, TEAM
 
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
@@ -33,6 +39,94 @@ class KnownCustomer:
     async def identify(self, user: str, with_shop: bool = True) -> Customer:
         """As Identities.identify."""
         return CUSTOMER
+
+
+class Untouched:
+    """Stands for a part that must not be used."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was used")
+
+
+NOTHING: Any = Untouched()
+
+
+@dataclass(frozen=True)
+class TurnParts:
+    """What turns are built from. What a test does not name must not be used."""
+
+    database: Database
+    clock: Clock
+    metrics: Metrics
+    sessions: Any
+    outbox: Any = NOTHING
+    answers: Any = NOTHING
+    leftovers: Any = NOTHING
+    cases: Any = NOTHING
+    identities: Any = NOTHING
+    relay: Any = NOTHING
+    budgets: Any = NOTHING
+    edits: Any = NOTHING
+    summaries: Any = NOTHING
+    interrupts: Interrupts | None = None
+    danger_check: Any = None
+
+    @classmethod
+    def around(cls, answers: Answers, /, **parts: Any) -> "TurnParts":
+        """The parts that these answers use, and those that are named."""
+        return cls(
+            **{
+                "database": answers.database,
+                "clock": answers.clock,
+                "metrics": answers.metrics,
+                "sessions": answers.sessions,
+                "outbox": answers.outbox,
+                "answers": answers,
+                "leftovers": answers.leftovers,
+                "cases": answers.cases,
+                **parts,
+            }
+        )
+
+    def build(self) -> Turns:
+        """Turns of these parts."""
+        sentences = load_sentences()
+        notices = Notices(self.database, self.outbox, self.clock, sentences)
+        refusals = Refusals(self.database, self.outbox, self.clock, self.cases, self.relay, notices, self.metrics)
+        messages = CustomerMessages(
+            database=self.database,
+            clock=self.clock,
+            sentences=sentences,
+            identities=self.identities,
+            answers=self.answers,
+            budgets=self.budgets,
+            cases=self.cases,
+            relay=self.relay,
+            summaries=self.summaries,
+            edits=self.edits,
+            sessions=self.sessions,
+            notices=notices,
+            refusals=refusals,
+            danger_check=self.danger_check,
+        )
+        dead_letters = DeadLetters(
+            self.identities, self.cases, self.relay, NOTHING, self.edits, self.leftovers, notices
+        )
+        return Turns(
+            database=self.database,
+            outbox=self.outbox,
+            clock=self.clock,
+            messages=messages,
+            relay=self.relay,
+            interactions=NOTHING,
+            edits=self.edits,
+            dead_letters=dead_letters,
+            leftovers=self.leftovers,
+            summaries=self.summaries,
+            sessions=self.sessions,
+            metrics=self.metrics,
+            interrupts=self.interrupts or Interrupts(),
+        )
 
 
 def build_outbox(database: Database, slack: SlackClient, clock: Clock) -> Outbox:

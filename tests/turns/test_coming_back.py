@@ -14,11 +14,10 @@ from bot.store import inbox, schema, threads
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.turns.summaries import Summaries
-from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
-from tests.turns.answering import CUSTOMER, build_answers, build_relay
+from tests.turns.answering import CUSTOMER, TurnParts, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_taking_up import Noting
 
@@ -52,22 +51,15 @@ class Desk:
         metrics, nothing = answers.metrics, cast(Any, None)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
         relay = build_relay(database, self.outbox, slack.client, self.clock)
-        self.turns = Turns(
-            database=database,
-            outbox=self.outbox,
-            clock=self.clock,
-            sentences=answers.sentences,
-            identities=cast(Any, Anybody()),
-            answers=cast(Any, Noting(answers, self.answered)),
-            budgets=cast(Any, Unlimited()),
-            cases=self.cases,
+        parts = TurnParts.around(
+            answers,
+            answers=Noting(answers, self.answered),
+            identities=Anybody(),
+            budgets=Unlimited(),
             relay=relay,
-            interactions=nothing,
             summaries=summaries,
-            metrics=metrics,
-            edits=nothing,
-            sessions=answers.sessions,
         )
+        self.turns = parts.build()
         self.thread = ThreadRef(TEAM, DM, "")
 
     async def resolves(self, *, channel: str = DM) -> Case:

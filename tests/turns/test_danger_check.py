@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
@@ -109,24 +109,26 @@ class Looked:
         self.desk = desk = Desk(database, slack, answer)
         self.cheap = ScriptedModel(*says_cheap)
         self.gate = gate = asyncio.Event()
-        turns = desk.turns
+        parts = desk.parts
         if waits_for == "stream":
             models = Models((Endpoint("model-1", Telling(desk.model, gate)),))
-            turns = replace(turns, answers=replace(turns.answers, agents=replace(turns.answers.agents, models=models)))
+            agents = replace(parts.answers.agents, models=models)
+            parts = replace(parts, answers=replace(parts.answers, agents=agents))
         elif waits_for == "answer":
-            turns = replace(turns, answers=cast(Any, Afterwards(turns.answers, gate)))
+            parts = replace(parts, answers=Afterwards(parts.answers, gate))
         else:
             gate.set()
         check = DangerCheck(
             database=database,
             clock=desk.clock,
-            metrics=turns.metrics,
+            metrics=parts.metrics,
             models=Models((Endpoint("cheap", Waiting(self.cheap, gate), Price(1, 1, 1)),)),
             team=build_sorter(shop_name="Fernwick"),
             places=asyncio.Semaphore(1),
             seconds=seconds,
         )
-        self.turns = replace(turns, danger_check=check)
+        self.parts = replace(parts, danger_check=check)
+        self.turns = self.parts.build()
 
     async def takes(self, row: int) -> None:
         async with asyncio.timeout(2 * PATIENCE):
@@ -265,7 +267,7 @@ async def test_what_was_seen_before_a_crash_is_not_asked_again_and_not_forgotten
     database: Database, slack: LocalSlack
 ) -> None:
     looked = Looked(database, slack, [TextDelta("All about "), Silence()], says("crisis"), says("none"))
-    looked.turns = replace(looked.turns, cases=cast(Any, AwayOnce(looked.turns.cases)))
+    looked.turns = replace(looked.parts, cases=AwayOnce(looked.parts.cases)).build()
     _, row = await looked.desk.asked(QUIET)
     with pytest.raises(StoreUnavailable):
         await looked.takes(row)

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
@@ -12,20 +12,19 @@ from sqlalchemy import select, update
 from bot.errors import StoreUnavailable
 from bot.ingest.dead_letters import dead_line
 from bot.language.sentences import load_sentences
-from bot.slack.outbox import Outbox
 from bot.store import dead_letters, inbox, interrupts, schema, traces, turns
 from bot.store.bodies import InteractionBody
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.turns.dead_letters import ATTEMPTS
 from bot.turns.journal import open_journal
-from bot.turns.turn import ATTEMPTS
 from tests.doubles.local_slack import LocalSlack
 from tests.store.test_interrupts import deletion
 from tests.turns.answering import CUSTOMER, with_database
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_edits import Dying, call_entry
 from tests.turns.test_stopping import PATIENCE, Desk
-from tests.turns.test_turn import untouched_turns
+from tests.turns.test_turn import untouched
 
 
 class Erasing:
@@ -40,12 +39,7 @@ class Erasing:
 
 
 class NothingLeft:
-    """Answers that left nothing behind."""
-
-    @property
-    def leftovers(self) -> "NothingLeft":
-        """As Answers.leftovers."""
-        return self
+    """Attempts that left nothing behind."""
 
     async def save(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
         """As Leftovers.save."""
@@ -71,7 +65,7 @@ async def set_aside(database: Database, **body: Any) -> int:
 
 async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Database) -> None:
     thoughts = Erasing()
-    taking = replace(untouched_turns(database), edits=cast(Any, thoughts), outbox=cast(Outbox, Waked()))
+    taking = replace(untouched(database), edits=thoughts, outbox=Waked()).build()
     async with database.transaction() as tx:
         message, _ = await interrupts.store_all(tx, [arrival("1.1"), deletion("1.1", "2.0")], now=1.0)
         assert message.item is not None
@@ -85,9 +79,8 @@ async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Datab
 
 
 async def test_a_press_of_an_unknown_button_that_failed_opens_no_case(database: Database) -> None:
-    relay = cast(Any, SimpleNamespace(agent_channel="C0AGENTS"))
-    outbox = cast(Outbox, Waked())
-    taking = replace(untouched_turns(database), relay=relay, outbox=outbox, answers=cast(Any, NothingLeft()))
+    relay = SimpleNamespace(agent_channel="C0AGENTS")
+    taking = replace(untouched(database), relay=relay, outbox=Waked(), leftovers=NothingLeft()).build()
     async with database.transaction() as tx:
         press = replace(arrival("1.1", kind="interaction"), body=InteractionBody("esc.person", "1"))
         row = await inbox.add(tx, press, now=1.0)
@@ -157,13 +150,14 @@ class Interrupted:
 
     async def take(self, *, lives: int | None = None) -> None:
         """Take the row up, in a process that dies after so many transactions."""
-        answers, taking = self.desk.turns.answers, self.desk.turns
+        parts = self.desk.parts
         if lives is not None:
             dying = Dying(self.desk.database, lives)
-            answers = replace(with_database(answers, dying), cases=replace(answers.cases, database=dying))
-            taking = replace(taking, database=dying, answers=answers, cases=answers.cases)
+            cases = replace(parts.cases, database=dying)
+            answers = replace(with_database(parts.answers, dying), cases=cases)
+            parts = replace(parts, database=dying, answers=answers, leftovers=answers.leftovers, cases=cases)
         async with asyncio.timeout(PATIENCE):
-            await taking.take(self.row)
+            await parts.build().take(self.row)
 
     async def stored(self) -> Any:
         """The row."""
@@ -231,7 +225,7 @@ async def test_a_dead_letter_has_one_number_of_tries_and_is_counted(
     broken = await interrupted(database, slack)
     async with database.transaction() as tx:
         await tx.execute(update(schema.inbox).values(attempts=ATTEMPTS - 1))
-    taking = replace(broken.desk.turns, identities=cast(Any, Unwell()))
+    taking = replace(broken.desk.parts, identities=Unwell()).build()
     with pytest.raises(ZeroDivisionError):
         await taking.take(broken.row)
     async with asyncio.timeout(PATIENCE):

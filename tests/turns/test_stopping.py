@@ -25,17 +25,17 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answer import WITHHELD
 from bot.turns.asking import Agents
+from bot.turns.dead_letters import ATTEMPTS
 from bot.turns.edits import MessageEdits
 from bot.turns.journal import open_journal
 from bot.turns.summaries import Summaries
-from bot.turns.turn import ATTEMPTS, Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
 from tests.patience import patience
 from tests.store.test_interrupts import call as call_for_person
 from tests.store.test_interrupts import edit, word
-from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers, build_relay
+from tests.turns.answering import CUSTOMER, KnownCustomer, TurnParts, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages
 
@@ -119,23 +119,16 @@ class Desk:
             takes_apart=False,
         )
         answers = replace(answers, agents=agents, limits=Limits(retries=0), slots=slots or FairSemaphore(1))
-        self.turns = Turns(
-            database=database,
-            outbox=outbox,
-            clock=clock,
-            sentences=sentences,
-            identities=cast(Any, KnownCustomer()),
-            answers=answers,
-            budgets=cast(Any, Purse()),
-            cases=cases,
+        self.parts = TurnParts.around(
+            answers,
+            identities=KnownCustomer(),
+            budgets=Purse(),
             relay=relay,
-            interactions=nothing,
             summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
-            metrics=metrics,
             edits=MessageEdits(database, outbox, clock, sentences, answers, relay),
-            sessions=answers.sessions,
             interrupts=self.interrupts,
         )
+        self.turns = self.parts.build()
 
     async def asked(self, text: str = BOOTS) -> tuple[str, int]:
         """The ts and the row of a message in a channel, for an answer needs a thread to stand in."""

@@ -19,10 +19,9 @@ from bot.turns.answer import Answers
 from bot.turns.journal import open_journal
 from bot.turns.question import Question
 from bot.turns.summaries import Summaries
-from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
-from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers
+from tests.turns.answering import CUSTOMER, KnownCustomer, TurnParts, build_answers
 from tests.turns.arrivals import TEAM, arrival
 
 
@@ -50,22 +49,10 @@ class Desk:
         metrics, nothing = self.answers.metrics, cast(Any, None)
         self.noting = Noting(self.answers, self.answered)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
-        self.turns = Turns(
-            database=database,
-            outbox=self.outbox,
-            clock=self.clock,
-            sentences=self.answers.sentences,
-            identities=cast(Any, KnownCustomer()),
-            answers=cast(Any, self.noting),
-            budgets=nothing,
-            cases=self.cases,
-            relay=cast(Any, self.told),
-            interactions=nothing,
-            summaries=summaries,
-            metrics=metrics,
-            edits=nothing,
-            sessions=self.answers.sessions,
+        parts = TurnParts.around(
+            self.answers, answers=self.noting, identities=KnownCustomer(), relay=self.told, summaries=summaries
         )
+        self.turns = parts.build()
 
     async def receives(self, ts: str = "1.1", channel: str = "D0CUSTOMERA") -> InboxItem:
         """Store the customer's message, and begin a first attempt at it."""

@@ -1,6 +1,6 @@
 """Routing a row to what it needs, and closing it."""
 
-from typing import Any, cast
+from dataclasses import replace
 
 from sqlalchemy import select
 
@@ -8,17 +8,10 @@ from bot.store import inbox, schema, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.telemetry import Metrics
-from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
 from tests.store.rows import a_turn
+from tests.turns.answering import TurnParts
 from tests.turns.arrivals import arrival
-
-
-class Untouched:
-    """Stands for a part that must not be used."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"{name} was used")
 
 
 class Owed:
@@ -38,24 +31,9 @@ class Settled:
         return None
 
 
-def untouched_turns(database: Database, summaries: Owed | None = None) -> Turns:
-    nothing = cast(Any, Untouched())
-    return Turns(
-        database=database,
-        outbox=nothing,
-        clock=ManualClock(),
-        sentences=nothing,
-        identities=nothing,
-        answers=nothing,
-        budgets=nothing,
-        cases=nothing,
-        relay=nothing,
-        interactions=nothing,
-        summaries=cast(Any, summaries or nothing),
-        metrics=Metrics(),
-        edits=nothing,
-        sessions=cast(Any, Settled()),
-    )
+def untouched(database: Database) -> TurnParts:
+    """The parts of turns, none of which must be used."""
+    return TurnParts(database, ManualClock(), Metrics(), Settled())
 
 
 async def test_a_row_whose_answer_was_given_before_a_crash_is_only_closed(database: Database) -> None:
@@ -63,7 +41,7 @@ async def test_a_row_whose_answer_was_given_before_a_crash_is_only_closed(databa
         await inbox.add(tx, arrival("1.1"), now=1.0)
         await turns.save(tx, a_turn(), now=2.0)
     summaries = Owed()
-    await untouched_turns(database, summaries).take(1)
+    await replace(untouched(database), summaries=summaries).build().take(1)
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox.c.state, schema.inbox.c.reason))).one()
     assert tuple(row) == ("done", "answered")
@@ -74,4 +52,4 @@ async def test_a_closed_row_is_left_alone(database: Database) -> None:
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1"), now=1.0)
         await inbox.finish(tx, 1, "dropped", reason="not_a_person", now=2.0)
-    await untouched_turns(database).take(1)
+    await untouched(database).build().take(1)

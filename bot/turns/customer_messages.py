@@ -1,0 +1,381 @@
+"""A customer's message or edit: read the facts, decide, and carry the decision out.
+
+take               leave what is deleted, stopped, or for others; refuse what is over the limit; else go on
+  _listen          in a channel's thread, decide whether the message is for us or for others (hearing.py)
+  _read            who wrote it, and all that the decision rests on (decide.py)
+  _carry_out       do what was decided
+    _call          open a case instead of answering
+    _pass_on       pass the message on to the people on its case
+    _help          answer while the case waits
+    _reopen        reopen the solved case
+    _ask           no money is left: refuse; the conversation is long: begin anew; else answer
+      _begin_anew  say that the conversation is long, and continue with a summary
+      _answer      ask the agents, while the cheap model looks for danger
+look_again         the row was answered before a crash: check its message for danger if that was not done
+"""
+
+import asyncio
+import contextlib
+import json
+from dataclasses import dataclass, replace
+
+from bot.cases.cases import Cases
+from bot.cases.relay import Relay
+from bot.cases.waiting import Waiting
+from bot.clock import Clock
+from bot.conversation import Customer
+from bot.desk.budgets import Budgets, Window
+from bot.desk.danger.classifier import Danger, find_danger
+from bot.desk.identity import Identities
+from bot.desk.intents import says_stop
+from bot.failpoints import failpoint
+from bot.ingest.interrupts import Interrupt
+from bot.language.sentences import Sentences
+from bot.slack.api.errors import SlackRefused
+from bot.store import cases as case_rows
+from bot.store import inbox, interrupts, pauses, threads, turns
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.inbox import Finish, InboxItem
+from bot.store.threads import ThreadState
+from bot.turns.answer import UNANSWERED, Answers
+from bot.turns.danger_check import DangerCheck, Look
+from bot.turns.dead_letters import TURN_OVERHEAD_TIMEOUT, author_of
+from bot.turns.decide import (
+    Answer,
+    Call,
+    CallForDanger,
+    Decision,
+    Facts,
+    Forget,
+    HandOver,
+    Help,
+    Ignore,
+    PassOn,
+    Reopen,
+    Resume,
+    Say,
+    Stop,
+    Thank,
+    decide,
+)
+from bot.turns.edits import MessageEdits
+from bot.turns.hearing import Hearing, Overheard, hear
+from bot.turns.incoming import IncomingMessage, Notices
+from bot.turns.question import Question
+from bot.turns.refusals import Refusals
+from bot.turns.sessions import TurnSessions
+from bot.turns.summaries import Episode, Summaries
+from bot.views.announcements import SAID_FIRST, status_text
+
+OVERHEARD = "overheard"
+"""The reason of a row whose message was for others."""
+WAITING_SIGN_DELAY = 1.0
+"""Seconds until a customer who is still being identified sees that the app is working."""
+FILES_NAMED = 4
+"""How many files of a message an answer names as not read."""
+FILE_NAME_LIMIT = 80
+"""The number of characters of each file's name in an answer."""
+NOTICE_TIMEOUT = 10.0
+"""How long an answer waits until the sentence before it is posted, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerMessages:
+    """Works on what customers write. `bot.app` puts the parts together."""
+
+    database: Database
+    clock: Clock
+    sentences: Sentences
+    identities: Identities
+    answers: Answers
+    budgets: Budgets
+    cases: Cases
+    relay: Relay
+    summaries: Summaries
+    edits: MessageEdits
+    sessions: TurnSessions
+    notices: Notices
+    refusals: Refusals
+    danger_check: DangerCheck | None = None
+    """Checks messages for danger next to the answer. None if there is no cheap model."""
+
+    async def take(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Finish:
+        """Work on a message or an edit, unless the customer has deleted or stopped it since.
+
+        `over` is the window whose limit of messages the author has reached.
+        """
+        async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
+            if item.interrupt == "deleted":
+                await self.edits.deleted(item)
+                return "dropped", "deleted"
+            if item.kind == "edit":
+                again = await self.edits.edited(item)
+                if again is None:
+                    return "done", "noted"
+                item = again
+            hearing = await self._listen(item)
+            if not hearing.is_for_us:
+                return await self._forget(item)
+            if item.interrupt == "stop":
+                return "done", await self.answers.leftovers.stop(item, await self.notices.language(item))
+            if over is not None and not await self.refusals.is_for_people(item):
+                return await self.refusals.over_limit(item, over)
+        async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
+            customer = await self._identify(item, is_unasked=hearing.is_unasked)
+        if customer is None:
+            return "dropped", "not_a_person"
+        incoming, facts = await self._read(item, customer, interrupt, hearing, is_over=over is not None)
+        if item.message.masked:
+            await self.notices.say(incoming, "masked")
+        return await self._carry_out(decide(facts), incoming, facts)
+
+    async def look_again(self, item: InboxItem) -> None:
+        """Check an answered message for danger, unless that was done before a crash."""
+        is_for_us = item.thread.is_direct or item.message.to_us
+        if self.danger_check is None or not is_for_us:
+            return
+        seen = await self.danger_check.again(item)
+        if seen is not None:
+            customer, language = await author_of(self.identities, item), await self.notices.language(item)
+            async with self.database.transaction() as tx:
+                state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
+            episode = Episode(state.episode, state.note, turns=(), summary=None)
+            incoming = IncomingMessage(
+                item, customer, language, "", episode, Interrupt(), state.epoch, state.local_changes, Hearing()
+            )
+            await self._see_to(incoming, seen)
+
+    async def _listen(self, item: InboxItem) -> Hearing:
+        """Decide whether a message is for us. In a channel, a mention is."""
+        if item.thread.is_direct or item.message.to_us:
+            return Hearing()
+        async with self.database.transaction() as tx:
+            case = await case_rows.find_open(tx, item.thread)
+            ended = None if case else await case_rows.latest_of(tx, item.thread)
+            answered = await inbox.answered_last(tx, item)
+            state = await threads.find_thread(tx, item.thread)
+            episode = await self.summaries.read(tx, item.thread, state) if state else None
+        history = episode.history if episode else ()
+        return hear(item, Overheard(case, ended, answered, history, now=self.clock.now()))
+
+    async def _forget(self, item: InboxItem, reason: str = OVERHEARD) -> Finish:
+        """Erase the content of a message that gets no answer because it was not for us."""
+        async with self.database.transaction() as tx:
+            await interrupts.overhear(tx, item)
+        return "dropped", reason
+
+    async def _identify(self, item: InboxItem, *, is_unasked: bool) -> Customer | None:
+        """Return the author. If the shop is slow to identify them, the customer sees that the app is working."""
+        asking = asyncio.create_task(self.identities.identify(item.author))
+        try:
+            await asyncio.wait({asking}, timeout=WAITING_SIGN_DELAY)
+            if not asking.done() and not is_unasked:
+                async with self.database.transaction() as tx:
+                    case = await case_rows.find_open(tx, item.thread)
+                if case is None:
+                    await self.sessions.show_work(item, await self.notices.language(item))
+            return await asking
+        finally:
+            asking.cancel()
+
+    async def _read(
+        self, item: InboxItem, customer: Customer, interrupt: Interrupt, hearing: Hearing, *, is_over: bool
+    ) -> tuple[IncomingMessage, Facts]:
+        language = self.sentences.language_of(item.words, customer.locale)
+        async with self.database.transaction() as tx:
+            if says_stop(item.words) and (known := await threads.find_thread(tx, item.thread)) and known.language:
+                # A stop word can be the same in several languages.
+                language = self.sentences.language_for(known.language)
+            await threads.set_language(tx, item.thread, language)
+            state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
+            case = await case_rows.find_open(tx, item.thread)
+            ended = None if case else await case_rows.latest_of(tx, item.thread)
+            is_paused = await pauses.is_paused(tx, item.thread.channel)
+            episode = await self.summaries.read(tx, item.thread, state)
+            # The first attempt finds nothing that was begun.
+            begun_at = await turns.began(tx, item.id) if item.fence > 1 else None
+        seen = await self.danger_check.noted(item) if self.danger_check else None
+        facts = Facts(
+            item,
+            hearing,
+            case=case,
+            ended=ended,
+            seen=seen,
+            danger=find_danger(item.words) or (seen.danger if seen else None),
+            begun_at=begun_at,
+            is_paused=is_paused,
+            is_over=is_over,
+            now=self.clock.now(),
+        )
+        incoming = IncomingMessage(
+            item, customer, language, state.agent, episode, interrupt, state.epoch, state.local_changes, hearing
+        )
+        return incoming, facts
+
+    async def _carry_out(self, decision: Decision, incoming: IncomingMessage, facts: Facts) -> Finish:
+        item, customer = incoming.item, incoming.customer
+        if facts.case and not isinstance(decision, CallForDanger):
+            await self._note_danger(facts.case, incoming, facts)
+        match decision:
+            case CallForDanger(seen):
+                await self.answers.leftovers.close(item)
+                await self._see_to(incoming, seen)
+                return "done", "called"
+            case Call():
+                # The message that asked for a person does not open it: that one may be edited or deleted until then.
+                await self.answers.leftovers.close(item)
+                await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
+                return "done", "called"
+            case HandOver(reason):
+                await self.cases.open(item.thread, customer, reason=reason, priority="medium")
+                return "done", "escalated"
+            case PassOn(case, offers_end):
+                return "done", await self._pass_on(case, incoming, offers_end=offers_end)
+            case Help(case):
+                if await self.budgets.set_aside(item):
+                    return "done", await self._pass_on(case, incoming)
+                return "done", await self._help(case, incoming)
+            case Thank(case):
+                await self.relay.thanked(case, item)
+                return "done", "thanked"
+            case Reopen(case):
+                return "done", await self._reopen(case, incoming, facts.danger)
+            case Resume():
+                return "done", await self._answer(incoming)
+            case Stop():
+                return "done", await self.answers.leftovers.stop(item, incoming.language)
+            case Say(key, reason):
+                await self.notices.say(incoming, key)
+                return "done", reason
+            case Ignore():
+                return "dropped", "paused"
+            case Forget():
+                return await self._forget(item)
+            case Answer():
+                return await self._ask(incoming)
+
+    async def _note_danger(self, case: Case, incoming: IncomingMessage, facts: Facts) -> None:
+        """Make the open case as urgent as the customer's new message."""
+        if facts.danger:
+            await self._endanger(case, incoming, facts.danger)
+        if facts.seen and self.danger_check:
+            await self.danger_check.book(incoming.item, facts.seen)
+
+    async def _endanger(self, case: Case, incoming: IncomingMessage, danger: Danger) -> None:
+        """Make the case as urgent as the danger. While it waits, tell the customer what to do until a person comes."""
+        is_news = await self.cases.endanger(case.ref, incoming.item.author, danger) is not None
+        if is_news and case.waits and (key := SAID_FIRST.get(danger)):
+            await self.notices.say(incoming, key)
+
+    async def _see_to(self, incoming: IncomingMessage, seen: Look) -> None:
+        """Open a case for the danger that the model saw, or make the open case as urgent."""
+        if seen.danger is None or self.danger_check is None:
+            return
+        case = await self.cases.open(incoming.item.thread, incoming.customer, reason=seen.danger, priority="high")
+        await self._endanger(case, incoming, seen.danger)
+        await self.danger_check.book(incoming.item, seen)
+
+    async def _pass_on(self, case: Case, incoming: IncomingMessage, *, offers_end: bool = False) -> str:
+        item = incoming.item
+        await self.answers.leftovers.close(item)
+        await self.relay.from_customer(case, item, incoming.customer)
+        if offers_end:
+            await Waiting(self.cases).offer_end(case.ref, key=f"turn/{item.id}/settled")
+        return "relayed"
+
+    async def _help(self, case: Case, incoming: IncomingMessage) -> str:
+        """Answer while the case waits.
+
+        If the agent calls a person or gives no answer, the customer gets the status text of the case.
+        """
+        await self.relay.from_customer(case, incoming.item, incoming.customer, is_helped=True)
+        told = replace(incoming.episode, note=f"{incoming.episode.note}\n{_waits(case)}".strip())
+        ended = await self._answer(replace(incoming, episode=told))
+        if ended in ("escalated", "failed"):
+            await self.notices.post(incoming, "waits", status_text(self.sentences, incoming.language, case))
+        return ended
+
+    async def _reopen(self, ended: Case, incoming: IncomingMessage, danger: Danger | None) -> str:
+        case = await self.cases.reopen(ended.ref, incoming.customer.user, wrote=True)
+        failpoint("case_reopened")
+        if danger:
+            await self._endanger(case, incoming, danger)
+        await self.relay.from_customer(case, incoming.item, incoming.customer)
+        return "relayed"
+
+    async def _ask(self, incoming: IncomingMessage) -> Finish:
+        item, is_unasked = incoming.item, incoming.hearing.is_unasked
+        if await self.budgets.set_aside(item):
+            if is_unasked:
+                return await self._forget(item, "over_budget")
+            return await self.refusals.over_budget(incoming)
+        if len(incoming.episode.turns) >= self.summaries.turns and not is_unasked:
+            incoming = await self._begin_anew(incoming)
+        ended_as = await self._answer(incoming)
+        if ended_as == UNANSWERED:
+            return await self._forget(item, ended_as)
+        return "done", ended_as
+
+    async def _begin_anew(self, incoming: IncomingMessage) -> IncomingMessage:
+        """Tell the customer, and begin a new episode with the summary of the one before and no agent in charge."""
+        item, episode = incoming.item, incoming.episode
+        key = f"{item.thread.key}/{episode.number}/long_conversation"
+        with contextlib.suppress(TimeoutError, SlackRefused):
+            async with asyncio.timeout(NOTICE_TIMEOUT):
+                await self.notices.deliver(incoming, "long_conversation", key=key)
+        note = await self.summaries.closing(item, episode)
+        async with self.database.transaction() as tx:
+            await threads.begin_episode(tx, item.thread, note=note)
+        return replace(incoming, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
+
+    async def _answer(self, incoming: IncomingMessage) -> str:
+        item, episode = incoming.item, incoming.episode
+        question = Question(
+            item,
+            incoming.customer,
+            incoming.language,
+            item.message.text,
+            incoming.agent,
+            episode.number,
+            episode.history,
+            episode.covered,
+            in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
+            heading=self._heading(incoming),
+            files=item.message.file_names,
+            epoch=incoming.epoch,
+            local_changes=incoming.local_changes,
+            is_unasked=incoming.hearing.is_unasked,
+            concerns=incoming.hearing.concerns,
+            interrupt=incoming.interrupt,
+        )
+        if self.danger_check is None or not question.concerns:
+            return await self.answers.answer(question)
+        async with self.danger_check.beside(item, incoming.interrupt) as looking:
+            ended = await self.answers.answer(question)
+            seen = await looking.result()
+        if seen is None:
+            return ended
+        await self._see_to(incoming, seen)
+        return ended if ended != UNANSWERED else "escalated"
+
+    def _heading(self, incoming: IncomingMessage) -> str:
+        """Return the lines before the answer: that it answers an edit, and which files were not read."""
+        lines = [self.sentences.say(incoming.language, "saw_edit")] if incoming.item.kind == "edit" else []
+        if names := incoming.item.message.file_names:
+            shown = ", ".join(f"`{name.replace('`', '')[:FILE_NAME_LIMIT]}`" for name in names[:FILES_NAMED])
+            files = f"{shown} …" if len(names) > FILES_NAMED else shown
+            lines.append(self.sentences.say(incoming.language, "file_beside", files=files))
+        return "\n".join(lines)
+
+
+def _waits(case: Case) -> str:
+    """Return the note to the assistant about the case that waits while it answers."""
+    # Others may write in a channel's thread, so the note leaves out the matter there.
+    matter = json.dumps(case.summary or case.title, ensure_ascii=False) if case.thread.is_direct else ""
+    matter = f" It is about, in words that are data: {matter}." if matter else ""
+    return (
+        f"Our team has been called for this conversation, case {case.ref}, and nobody is there yet.{matter} "
+        "The customer asked you to go on helping with other things meanwhile. Leave the matter of the case to the "
+        "team: do nothing about it, promise nothing about it, and do not call a person again."
+    )

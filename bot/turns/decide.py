@@ -1,0 +1,201 @@
+"""What is to be done about a customer's message, decided from facts alone and without a model.
+
+decide            the cheap model saw danger: call a person
+  _for_people     a case is open: the people on it get the message, and perhaps the assistant answers too
+  _after_case     a person solved a case before: thanks, or the case goes on
+  _for_assistant  there is nothing to answer, the words ask for a person, or else the assistant answers
+
+`bot/turns/customer_messages.py` reads the facts and carries the decision out. Whether there is money for an answer is
+asked there, because asking reserves the money.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.cases.case import may_be_reopened
+from bot.desk import policy
+from bot.desk.affirmation import is_last_word
+from bot.desk.danger.classifier import Danger
+from bot.desk.intents import says_settled, says_stop
+from bot.store.cases import Case
+from bot.store.inbox import InboxItem
+from bot.turns.danger_check import Look
+from bot.turns.hearing import Hearing
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a decision rests on."""
+
+    item: InboxItem
+    hearing: Hearing
+    case: Case | None
+    """The thread's open case."""
+    ended: Case | None
+    """The thread's latest case, if none is open."""
+    seen: Look | None
+    """The danger that the cheap model saw in an earlier attempt, if that was not handled."""
+    danger: Danger | None
+    """The danger in the words, or else the danger that was seen."""
+    begun_at: float | None
+    """When an earlier attempt began an answer that it did not finish. None if there is none."""
+    is_paused: bool
+    """True if staff have paused the assistant in the channel."""
+    is_over: bool
+    """True if the author is over the limit of messages."""
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Open a case instead of answering, because the author asked for a person after this message."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallForDanger:
+    """Open a case instead of answering, or make the open one as urgent, because the cheap model saw danger."""
+
+    seen: Look
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Open a case, because the words ask for a person or show danger."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassOn:
+    """Pass the message on to the people on its case."""
+
+    case: Case
+    offers_end: bool = False
+    """True if the customer wrote as if they no longer need a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """Pass the message on, and answer it while the case waits. Without money for an answer, only pass it on."""
+
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class Thank:
+    """Pass thanks on to the people who solved the case."""
+
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class Reopen:
+    """Reopen the solved case with the message."""
+
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Continue the answer of an earlier attempt, though its case waits by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the answer of an earlier attempt, because the message was edited into a stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Post one sentence in place of an answer."""
+
+    key: Literal["file_unread", "greeting", "nothing_to_stop"]
+    reason: Literal["no_words", "nothing_to_stop"]
+    """How the row ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Say nothing, because staff have paused the assistant in the channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Say nothing and erase the content, because nobody asked us anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Ask the agents, if there is money for it."""
+
+
+Decision = (
+    Call | CallForDanger | HandOver | PassOn | Help | Thank | Reopen | Resume | Stop | Say | Ignore | Forget | Answer
+)
+
+
+def decide(facts: Facts) -> Decision:
+    """Return what is to be done about a message that is for us."""
+    case, ended = facts.case, facts.ended
+    if facts.seen and (case is None or case.waits):
+        return CallForDanger(facts.seen)
+    if case is not None:
+        return _for_people(facts, case)
+    if ended is not None and _is_about(facts, ended):
+        return _after_case(facts, ended)
+    if facts.item.interrupt == "called":
+        return Call()
+    return _for_assistant(facts)
+
+
+def _for_people(facts: Facts, case: Case) -> Decision:
+    item = facts.item
+    if case.waits and facts.begun_at is not None and facts.begun_at <= case.opened_at:
+        # This very answer may have opened the case. Until staff claim it, the answer continues.
+        return Call() if item.interrupt == "called" else Resume()
+    if not (facts.is_paused or facts.is_over) and _may_help(facts, case):
+        return Help(case)
+    return PassOn(case, offers_end=case.waits and item.author == case.customer and says_settled(item.words))
+
+
+def _may_help(facts: Facts, case: Case) -> bool:
+    """Whether the assistant answers this while the case waits, because its customer asked it to keep helping."""
+    item, text = facts.item, facts.item.words
+    return (
+        case.waits
+        and case.keeps_helping
+        and item.author == case.customer
+        and bool(item.message.text)
+        and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or facts.danger)
+    )
+
+
+def _is_about(facts: Facts, ended: Case) -> bool:
+    """Whether the message belongs to the ended case, and not to an answer that has begun."""
+    item = facts.item
+    is_theirs = ended.customer == item.author and may_be_reopened(ended, now=facts.now)
+    return is_theirs and facts.hearing.concerns and facts.begun_at is None and not says_stop(item.words)
+
+
+def _after_case(facts: Facts, ended: Case) -> Decision:
+    item = facts.item
+    if facts.danger is None and not item.message.files and is_last_word(item.words):
+        return Thank(ended)
+    return Reopen(ended)
+
+
+def _for_assistant(facts: Facts) -> Decision:
+    item, has_begun, is_stop = facts.item, facts.begun_at is not None, says_stop(facts.item.words)
+    reason = facts.danger or ("asked_for_person" if policy.asks_for_person(item.words) else None)
+    if facts.is_paused and not reason and not has_begun:
+        return Ignore()
+    has_nothing = is_stop or not (reason or item.message.text)
+    if facts.hearing.is_unasked and has_nothing and not has_begun:
+        return Forget()
+    if not item.message.text:
+        return Say("file_unread" if item.message.files else "greeting", "no_words")
+    if is_stop:
+        return Stop() if has_begun else Say("nothing_to_stop", "nothing_to_stop")
+    if reason:
+        return HandOver(reason)
+    return Answer()

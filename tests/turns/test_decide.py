@@ -1,0 +1,112 @@
+"""What is to be done about a message, from facts alone."""
+
+from typing import Any
+
+import pytest
+
+from bot.agent.model import Usage
+from bot.store.bodies import AttachedFile, MessageBody
+from bot.store.inbox import InboxItem
+from bot.turns.danger_check import Look
+from bot.turns.decide import (
+    Answer,
+    Call,
+    CallForDanger,
+    Decision,
+    Facts,
+    Forget,
+    HandOver,
+    Help,
+    Ignore,
+    PassOn,
+    Reopen,
+    Resume,
+    Say,
+    Stop,
+    Thank,
+    decide,
+)
+from bot.turns.hearing import Hearing
+from tests.store.rows import THREAD, a_case
+
+NOW = 1_000.0
+SEEN = Look("harm", ("cheap",), Usage())
+UNASKED = Hearing(is_unasked=True)
+WAITS, KEEPS = a_case(opened_at=10.0), a_case(opened_at=10.0, keeps_helping=True)
+HUMAN = a_case(state="human", owner="U0AGENTA")
+SOLVED = a_case(state="resolved", ended_at=NOW - 60)
+"""A case that was solved a minute ago."""
+OLD = a_case(state="closed", ended_at=1.0)
+FILE = AttachedFile("F1", "receipt.pdf", "application/pdf", 9)
+
+
+def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
+    """What is known of a message of Customer A in a conversation without a case."""
+    body = MessageBody(text, files=known.pop("files", ()))
+    interrupt = known.pop("interrupt", "")
+    author = known.pop("author", "U0CUSTOMERA")
+    item = InboxItem(7, "message", THREAD, "9.9", author, "T1", body, 1, NOW, interrupt)
+    nothing = {"case": None, "ended": None, "seen": None, "danger": None, "begun_at": None}
+    return Facts(item, **{"hearing": Hearing(), **nothing, "is_paused": False, "is_over": False, "now": NOW, **known})
+
+
+@pytest.mark.parametrize(
+    ("known", "decision"),
+    [
+        # A case is open.
+        ({"case": WAITS}, PassOn(WAITS)),
+        ({"case": HUMAN}, PassOn(HUMAN)),
+        ({"case": HUMAN, "text": "Never mind"}, PassOn(HUMAN)),
+        ({"case": WAITS, "text": "Never mind"}, PassOn(WAITS, offers_end=True)),
+        ({"case": WAITS, "text": "Never mind", "author": "U0OTHER"}, PassOn(WAITS)),
+        ({"case": KEEPS}, Help(KEEPS)),
+        ({"case": KEEPS, "author": "U0OTHER"}, PassOn(KEEPS)),
+        ({"case": KEEPS, "is_paused": True}, PassOn(KEEPS)),
+        ({"case": KEEPS, "is_over": True}, PassOn(KEEPS)),
+        ({"case": KEEPS, "danger": "harm"}, PassOn(KEEPS)),
+        ({"case": KEEPS, "text": "stop"}, PassOn(KEEPS)),
+        ({"case": KEEPS, "text": "I want to talk to a human"}, PassOn(KEEPS)),
+        ({"case": KEEPS, "text": "", "files": (FILE,)}, PassOn(KEEPS)),
+        # An answer has begun: before the case was opened, or after it.
+        ({"case": WAITS, "begun_at": 10.0}, Resume()),
+        ({"case": WAITS, "begun_at": 10.0, "interrupt": "called"}, Call()),
+        ({"case": WAITS, "begun_at": 11.0}, PassOn(WAITS)),
+        ({"case": HUMAN, "begun_at": 1.0}, PassOn(HUMAN)),
+        # The cheap model saw danger.
+        ({"seen": SEEN, "danger": "harm"}, CallForDanger(SEEN)),
+        ({"seen": SEEN, "danger": "harm", "case": WAITS}, CallForDanger(SEEN)),
+        ({"seen": SEEN, "danger": "harm", "case": HUMAN}, PassOn(HUMAN)),
+        # A person solved a case before.
+        ({"ended": SOLVED, "text": "Thank you!"}, Thank(SOLVED)),
+        ({"ended": SOLVED, "text": "Thank you!", "files": (FILE,)}, Reopen(SOLVED)),
+        ({"ended": SOLVED, "text": "Thank you!", "danger": "harm"}, Reopen(SOLVED)),
+        ({"ended": SOLVED}, Reopen(SOLVED)),
+        ({"ended": SOLVED, "interrupt": "called"}, Reopen(SOLVED)),
+        ({"ended": SOLVED, "author": "U0OTHER"}, Answer()),
+        ({"ended": SOLVED, "begun_at": 1.0}, Answer()),
+        ({"ended": SOLVED, "hearing": Hearing(is_unasked=True, concerns=False)}, Answer()),
+        ({"ended": SOLVED, "text": "stop"}, Say("nothing_to_stop", "nothing_to_stop")),
+        ({"ended": OLD}, Answer()),
+        # There is no case.
+        ({}, Answer()),
+        ({"interrupt": "called"}, Call()),
+        ({"danger": "legal"}, HandOver("legal")),
+        ({"text": "I want to talk to a human"}, HandOver("asked_for_person")),
+        ({"text": "I want to talk to a human", "danger": "harm"}, HandOver("harm")),
+        ({"is_over": True, "danger": "harm"}, HandOver("harm")),
+        ({"is_paused": True}, Ignore()),
+        ({"is_paused": True, "begun_at": 1.0}, Answer()),
+        ({"is_paused": True, "danger": "harm"}, HandOver("harm")),
+        ({"text": ""}, Say("greeting", "no_words")),
+        ({"text": "", "files": (FILE,)}, Say("file_unread", "no_words")),
+        ({"text": "", "hearing": UNASKED}, Forget()),
+        ({"text": "", "hearing": UNASKED, "begun_at": 1.0}, Say("greeting", "no_words")),
+        ({"text": "stop"}, Say("nothing_to_stop", "nothing_to_stop")),
+        ({"text": "stop", "begun_at": 1.0}, Stop()),
+        ({"text": "stop", "hearing": UNASKED}, Forget()),
+        ({"text": "stop", "hearing": UNASKED, "begun_at": 1.0}, Stop()),
+        ({"hearing": UNASKED}, Answer()),
+    ],
+)
+def test_the_first_rule_that_fits_decides(known: dict[str, Any], decision: Decision) -> None:
+    assert decide(facts(**known)) == decision
