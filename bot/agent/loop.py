@@ -83,7 +83,7 @@ async def run(
     """Continue the conversation until there is an answer, a person is called, or the turn fails.
 
     `agent` is the one in charge now; the team's entry if it is unknown. `history` ends with the customer's latest
-    message. `passages` is the text retrieved for it, sent as a second system message ("" for none). `halt` ends the
+    message. `passages` is the text retrieved for it ("" for none). `halt` ends the
     turn as failed, "halted"; a call that changes something is finished first.
     """
     halt = halt or Halt()
@@ -245,11 +245,11 @@ class _Turn:
 
     def _request(self, model: str, window: int, *, forced: bool) -> ModelRequest:
         messages = fit([*self.history, *self.messages], characters=window)
-        passages = self.passages if self.agent.sees_passages else ""
         return ModelRequest(
             model=model,
-            system=tuple(text for text in (self.agent.instructions, passages) if text),
+            instructions=self.agent.instructions,
             messages=(*messages, _ANSWER_NOW) if forced else messages,
+            passages=self.passages if self.agent.sees_passages else "",
             tools=tuple(self.offered().values()),
             may_call=not forced,
             output_tokens=self.limits.output_tokens,

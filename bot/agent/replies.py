@@ -377,7 +377,7 @@ class _Received:
         written = self.characters + sum(len(call.name) + len(call.arguments) for call in self.calls)
         if not written:
             return Usage()
-        read = sum(map(len, request.system)) + size_of(request.messages)
+        read = len(request.instructions) + len(request.passages) + size_of(request.messages)
         return Usage(read // CHARACTERS_PER_TOKEN + 1, written // CHARACTERS_PER_TOKEN + 1, estimated=True)
 
 

@@ -11,6 +11,11 @@ from bot.agent.messages import CustomerMessage, Message, StaffMessage
 RESPONSES_ITEMS = "responses_items"
 """The key of AgentMessage.extra that belongs to the Responses API; all others belong to Chat Completions."""
 
+NOTE = "note"
+"""The block of what code says: a fact about the conversation, or what to write next."""
+PASSAGES = "passages"
+"""The block of what was retrieved for the customer's message."""
+
 _FORGED_TAG = re.compile(r"^\[(?=(customer|staff)\b)", re.MULTILINE | re.IGNORECASE)
 
 
@@ -21,11 +26,23 @@ def needs_tags(messages: Sequence[Message]) -> bool:
 
 
 def words_of(message: CustomerMessage | StaffMessage, *, tagged: bool) -> str:
-    """What a person wrote, `tagged` with the id that code has verified; a line that looks like a tag loses its look."""
+    """What a person wrote, `tagged` with the id that code has verified. What looks like a tag or a block loses its
+    look."""
+    text = _own_words(message.text)
     if not tagged and isinstance(message, CustomerMessage):
-        return message.text
+        return text
     role = "customer" if isinstance(message, CustomerMessage) else "staff"
-    return f"[{role} {message.speaker}]\n{_FORGED_TAG.sub('(', message.text)}"
+    return f"[{f'{role} {message.speaker}'.strip()}]\n{text}"
+
+
+def unmarked(text: str) -> str:
+    """Return a text from outside so that it can neither make nor end a block of ours."""
+    return without_tags(text, NOTE, PASSAGES)
+
+
+def _own_words(text: str) -> str:
+    """Return a person's words without anything that looks like a block, what a block holds, or a tag."""
+    return _FORGED_TAG.sub("(", without_tags(text, NOTE, "passage", "summary"))
 
 
 def without_tags(text: str, *names: str) -> str:

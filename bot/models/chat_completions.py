@@ -9,21 +9,13 @@ from typing import Any
 
 import openai
 
-from bot.agent.messages import (
-    AgentMessage,
-    CustomerMessage,
-    JsonObject,
-    Message,
-    StaffMessage,
-    SystemNote,
-    ToolCall,
-    ToolResult,
-)
+from bot.agent.messages import AgentMessage, JsonObject, ToolCall, ToolResult
 from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
-from bot.agent.wording import RESPONSES_ITEMS, needs_tags, sound_arguments, words_of
+from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
 from bot.models.chat_stream import ReplyReader
 from bot.models.http_stream import read_reply
+from bot.models.lines import Line, UserLine, lines_of
 from bot.models.profile import Manner
 
 
@@ -61,27 +53,23 @@ class ChatCompletions:
 
 
 def chat_messages(request: ModelRequest) -> list[JsonObject]:
-    """The conversation in the protocol's form. If there are several speakers, a tag tells them apart.
+    """The conversation in the protocol's form, after the instructions.
 
     A model's own fields in its messages go back only to that model.
     """
-    tagged = needs_tags(request.messages)
-    lines: list[JsonObject] = [{"role": "system", "content": text} for text in request.system]
-    lines.extend(_line(message, model=request.model, tagged=tagged) for message in request.messages)
-    return lines
+    system = [{"role": "system", "content": request.instructions}] if request.instructions else []
+    return system + [_line(line, model=request.model) for line in lines_of(request)]
 
 
-def _line(message: Message, *, model: str, tagged: bool) -> JsonObject:
-    match message:
-        case CustomerMessage() | StaffMessage():
-            return {"role": "user", "content": words_of(message, tagged=tagged)}
-        case SystemNote(text):
-            return {"role": "system", "content": text}
+def _line(line: Line, *, model: str) -> JsonObject:
+    match line:
+        case UserLine(text):
+            return {"role": "user", "content": text}
         case AgentMessage(text, calls, _, author, extra):
             own = author == model
-            line = {name: value for name, value in extra.items() if own and name != RESPONSES_ITEMS}
-            line |= {"role": "assistant", "content": text or None if calls else text}
-            return {**line, "tool_calls": [_call(call, with_extra=own) for call in calls]} if calls else line
+            fields = {name: value for name, value in extra.items() if own and name != RESPONSES_ITEMS}
+            fields |= {"role": "assistant", "content": text or None if calls else text}
+            return {**fields, "tool_calls": [_call(call, with_extra=own) for call in calls]} if calls else fields
         case ToolResult(call_id, _, content):
             return {"role": "tool", "tool_call_id": call_id, "content": content}
 

@@ -15,19 +15,12 @@ from typing import Any
 
 import openai
 
-from bot.agent.messages import (
-    AgentMessage,
-    CustomerMessage,
-    JsonObject,
-    StaffMessage,
-    SystemNote,
-    ToolCall,
-    ToolResult,
-)
+from bot.agent.messages import AgentMessage, JsonObject, ToolCall, ToolResult
 from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
-from bot.agent.wording import RESPONSES_ITEMS, needs_tags, sound_arguments, words_of
+from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
 from bot.models.http_stream import Response, read_reply
+from bot.models.lines import UserLine, lines_of
 from bot.models.profile import Manner
 from bot.models.responses_stream import ResponseReader
 
@@ -77,8 +70,8 @@ class Responses:
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         limit = max(_LEAST_OUTPUT, self._manner.output_tokens_for(request))
         body: dict[str, Any] = {"store": False, "max_output_tokens": limit}
-        if request.system:
-            body["instructions"] = request.system[0]
+        if request.instructions:
+            body["instructions"] = request.instructions
         if self._manner.reasons:
             body["include"] = ["reasoning.encrypted_content"]
         if (effort := self._manner.effort_for(request)) is not None:
@@ -99,18 +92,16 @@ def _is_about_reasoning(error: openai.APIStatusError) -> bool:
 
 
 def input_items(request: ModelRequest, *, with_reasoning: bool = True) -> list[JsonObject]:
-    """The conversation in the protocol's form, without the first system message, which is sent as the instructions.
+    """The conversation in the protocol's form, without the instructions.
 
     A model's own items go back only to that model.
     """
-    tagged, ids = needs_tags(request.messages), _CallIds()
-    items: list[JsonObject] = [{"role": "system", "content": text} for text in request.system[1:]]
-    for message in request.messages:
-        match message:
-            case CustomerMessage() | StaffMessage():
-                items.append({"role": "user", "content": words_of(message, tagged=tagged)})
-            case SystemNote(text):
-                items.append({"role": "system", "content": text})
+    ids = _CallIds()
+    items: list[JsonObject] = []
+    for line in lines_of(request):
+        match line:
+            case UserLine(text):
+                items.append({"role": "user", "content": text})
             case AgentMessage(text, calls, _, author, extra):
                 asked = [_call(call, ids.begin(call.id)) for call in calls]
                 left = extra.get(RESPONSES_ITEMS, ()) if with_reasoning and author == request.model else ()

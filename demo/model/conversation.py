@@ -3,6 +3,7 @@
 Anything may be missing or of another type than expected: what cannot be read counts as not there.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,10 @@ PARCEL_HINTS = ("tracking", "parcel", "shipment")
 SEARCH_HINTS = ("query", "question", "search")
 
 _SPEAKER = re.compile(r"^\[(customer|staff)[^\]\n]*\]\n?")
+_NEXT_SPEAKER = re.compile(r"(?m)^(?=\[(?:customer|staff)[^\]\n]*\]\n)")
+_BLOCK = re.compile(r"<(note|passages)>\n(.*?)\n</\1>", re.DOTALL)
+"""What is no one's words: a note, or what was found."""
+_BRACKETS = re.compile(r"\([^()\n]*\)")
 _HANDOVER = re.compile(r"(?:hand_?over|hand_?off|transfer)_to_", re.IGNORECASE)
 _ASK = re.compile(r"ask_", re.IGNORECASE)
 _ONLY_NEXT = re.compile(
@@ -169,9 +174,9 @@ class Talk:
     begun: str = ""
     """The beginning of this very answer: it was cut, and a note asks to go on."""
     instructions: str = ""
-    """The first system message."""
+    """The system message."""
     context: tuple[str, ...] = ()
-    """The other system messages: passages, notes."""
+    """The marked blocks in the other messages: passages, notes."""
     lines: tuple[Line, ...] = ()
     """Everything that was said, oldest first."""
     found: tuple[Found, ...] = ()
@@ -202,8 +207,10 @@ class Talk:
 def read_request(body: Mapping[str, Any]) -> Talk:
     """The request, as far as it can be read. Never raises."""
     messages = [message for message in _list(body.get("messages")) if isinstance(message, dict)]
+    instructions = _text(messages[0]) if messages and _is_system(messages[0]) else ""
+    messages = _unfolded(messages[1:] if instructions else messages)
     turn = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
-    instructions, context = _system(messages)
+    context = tuple(_text(message) for message in messages if _is_system(message))
     before, after = messages[:turn], messages[turn + 1 :]
     customer = [_said(message) for message in messages[: turn + 1] if message.get("role") == "user"]
     whole = customer[-1] if customer else ""
@@ -260,15 +267,21 @@ def tracking_numbers_in(order: Json) -> list[str]:
     return [number for number in [*numbers, *map(str, _list(order.get("tracking_numbers")))] if number]
 
 
-def unpaired(body: Mapping[str, Any]) -> str:
-    """Why the provider would refuse this history; empty if it would not.
+def disordered(body: Mapping[str, Any]) -> str:
+    """Why a provider would refuse this history; empty if none would.
 
-    Every tool call must be answered right after it, and no answer may stand without its call.
+    The system speaks once and first. People and the assistant take turns, and the assistant is not the last. Every
+    tool call is answered right after it, and no answer stands without its call.
     """
     open_calls: set[str] = set()
+    before = ""
     for number, message in enumerate(_list(body.get("messages"))):
         if not isinstance(message, dict):
             return f"messages[{number}] is not an object."
+        role = str(message.get("role"))
+        if fault := _misplaced(role, before, number):
+            return fault
+        before = role
         if message.get("role") == "tool":
             if message.get("tool_call_id") not in open_calls:
                 return (
@@ -285,21 +298,60 @@ def unpaired(body: Mapping[str, Any]) -> str:
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
             f"'tool_call_id'. Without a response: {', '.join(sorted(open_calls))}."
         )
+    return "Expected last role User or Tool, but got assistant." if before == "assistant" else ""
+
+
+def _misplaced(role: str, before: str, number: int) -> str:
+    """Why a message of this role may not follow one of the role `before`."""
+    if role in ("system", "developer"):
+        return "System message must be at the beginning." if number else ""
+    if role == "user" and before == "tool":
+        return "Unexpected role 'user' after role 'tool'."
+    if role in ("user", "assistant") and role == before:
+        return "Conversation roles must alternate user/assistant/user/assistant/..."
     return ""
 
 
-def _system(messages: list[Json]) -> tuple[str, tuple[str, ...]]:
-    """The instructions, which stand first, and every other system message."""
-    texts = [_text(message) for message in messages if _is_system(message)]
-    has_instructions = bool(messages) and _is_system(messages[0])
-    return (texts[0], tuple(texts[1:])) if has_instructions else ("", tuple(texts))
+def _unfolded(messages: list[Json]) -> list[Json]:
+    """The messages with each marked block as a system message of its own, and each person's words apart.
+
+    What the assistant says after a look-up in brackets, so that the roles take turns, is passed over.
+    """
+    whole: list[Json] = []
+    for message in messages:
+        match message.get("role"):
+            case "user":
+                whole += _parts(_text(message))
+            case "tool":
+                text, blocks = _BLOCK.sub("", _text(message)).rstrip(), _BLOCK.findall(_text(message))
+                whole += [{**message, "content": text}, *({"role": "system", "content": block} for _, block in blocks)]
+            case "assistant" if whole and whole[-1].get("role") == "tool" and _BRACKETS.fullmatch(_text(message)):
+                pass
+            case _:
+                whole.append(message)
+    return whole
+
+
+def _parts(text: str) -> list[Json]:
+    """What a user's message holds, in order: blocks, and the words of people."""
+    parts: list[Json] = []
+    end = 0
+    for block in _BLOCK.finditer(text):
+        parts += [*_words(text[end : block.start()]), {"role": "system", "content": block[2]}]
+        end = block.end()
+    return parts + _words(text[end:])
+
+
+def _words(text: str) -> list[Json]:
+    """The words of each person who speaks here."""
+    return [{"role": "user", "content": part.strip()} for part in _NEXT_SPEAKER.split(text) if part.strip()]
 
 
 def _is_one_of_many(before: list[Json]) -> bool:
     """Whether a note says that the customer's last message repeats one question of the message before it."""
-    note = before[-1] if before else {}
+    notes = itertools.takewhile(_is_system, reversed(before))
     asks = any(message.get("role") == "user" for message in before)
-    return asks and _is_system(note) and bool(_ONLY_NEXT.search(_text(note)))
+    return asks and any(_ONLY_NEXT.search(_text(note)) for note in notes)
 
 
 def _begun(after: list[Json]) -> str:

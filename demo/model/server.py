@@ -25,7 +25,7 @@ from typing import Any
 
 from aiohttp import web
 
-from demo.model.conversation import Json, read_request, unpaired
+from demo.model.conversation import Json, disordered, read_request
 from demo.model.embeddings import embed
 from demo.model.responses import Events, chat_form, refusal
 from demo.model.roles import role_of
@@ -165,7 +165,7 @@ def _fault(body: Json) -> str:
         return "you must provide a model parameter"
     if not isinstance(body.get("messages"), list) or not body["messages"]:
         return "Invalid 'messages': expected an array with at least one message."
-    return unpaired(body)
+    return disordered(body)
 
 
 async def _whole(request: web.Request, body: Json, round_: Round) -> web.StreamResponse:

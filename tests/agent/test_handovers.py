@@ -25,9 +25,9 @@ async def test_the_successor_has_its_own_model_prompt_and_tools_in_the_very_next
     model = ScriptedModel(calls(call("hand_over_to_orders", {"reason": "parcel"})), says("Orders here."))
     outcome = await desk.run(model, team=team(desk.counter))
     first, second = model.requests
-    assert (first.model, first.system) == ("cheap", ("You sort.",))
+    assert (first.model, first.instructions) == ("cheap", "You sort.")
     assert [tool.name for tool in first.tools] == ["check_shipping", "hand_over_to_orders", "hand_over_to_returns"]
-    assert (second.model, second.system) == ("model-1", ("You know orders.",))
+    assert (second.model, second.instructions) == ("model-1", "You know orders.")
     assert [tool.name for tool in second.tools] == ["lookup_order", "hand_over_to_triage"]
     assert outcome.agent == "orders"
     assert desk.happened(HandedOver) == [HandedOver("triage", "orders")]

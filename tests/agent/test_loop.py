@@ -21,12 +21,12 @@ async def test_an_answer_without_tools_is_one_round_and_streams_as_it_comes() ->
     assert outcome.messages == (AgentMessage("Hello.", agent="desk", model="model-1"),)
 
 
-async def test_the_instructions_come_first_and_the_passages_as_a_second_system_message() -> None:
+async def test_the_passages_are_apart_from_the_instructions_and_from_what_the_customer_wrote() -> None:
     desk, model = Desk(), ScriptedModel(says("Yes."))
     await desk.run(model, passages="Returns: 30 days.")
     await desk.run(model)
-    assert model.requests[0].system == ("You are the desk.", "Returns: 30 days.")
-    assert model.requests[1].system == ("You are the desk.",)
+    assert (model.requests[0].instructions, model.requests[0].passages) == ("You are the desk.", "Returns: 30 days.")
+    assert model.requests[1].passages == ""
     assert model.requests[0].messages == (QUESTION,)
 
 

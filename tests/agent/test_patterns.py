@@ -112,9 +112,9 @@ async def test_handoff_goes_from_triage_to_a_specialist_that_sees_the_passages()
     room, model = Room(), ScriptedModel(calls(call("hand_over_to_orders")), LOOK, says("It is shipped."))
     outcome = await handoff(room.team, "", [QUESTION], terms=room.terms(model))
     assert (outcome.agent, outcome.text) == ("orders", "It is shipped.")
-    assert [(request.model, request.system) for request in model.requests[:2]] == [
-        ("cheap", ("You sort.",)),
-        ("strong", ("You know orders.", "Passages.")),
+    assert [(request.model, request.instructions, request.passages) for request in model.requests[:2]] == [
+        ("cheap", "You sort.", ""),
+        ("strong", "You know orders.", "Passages."),
     ]
     assert [event for event in room.events if isinstance(event, HandedOver)] == [HandedOver("triage", "orders")]
 
@@ -141,7 +141,8 @@ async def test_the_checker_reads_the_question_the_results_the_passages_and_the_d
     before: list[Message] = [CustomerMessage("Hello"), AgentMessage("Hi", agent="triage"), QUESTION]
     outcome = await sequential(room.team, "orders", before, terms=room.terms(model), checker=CHECKER)
     request = model.requests[-1]
-    assert (request.model, request.system, request.tools) == ("cheap", ("You check drafts.", "Passages."), ())
+    assert (request.model, request.instructions, request.passages) == ("cheap", "You check drafts.", "Passages.")
+    assert request.tools == ()
     assert [type(message) for message in request.messages] == [CustomerMessage, CustomerMessage]
     sheet = words_of(request)
     assert "<question>\nWhere is my order?\n</question>" in sheet
@@ -227,7 +228,7 @@ async def test_the_check_may_spend_what_the_draft_has_left() -> None:
     room, model = Room(), ScriptedModel([Usage(600_000, 0), *LOOK], says("It is shipped."), says("STANDS"))
     terms = room.terms(model, cost=0.5, tokens=10_000_000)
     outcome = await sequential(room.team, "orders", [QUESTION], terms=terms, checker=CHECKER)
-    assert [request.system[0] for request in model.requests] == ["You know orders."] * 2
+    assert [request.instructions for request in model.requests] == ["You know orders."] * 2
     assert (outcome.text, outcome.forced, outcome.reason) == ("It is shipped.", True, "cost")
 
 
@@ -271,7 +272,7 @@ async def test_every_question_is_asked_at_once_and_answered_in_its_place() -> No
     assert len(set(room.counter.keys)) == 2
     assert_paired(outcome.messages)
     first = model.asked(only("Where is it?"))[0]
-    assert first.system == ("You know orders.", "Passages on Where is it?")
+    assert (first.instructions, first.passages) == ("You know orders.", "Passages on Where is it?")
     whole, note, question = first.messages
     assert (whole, question) == (QUESTION, replace(QUESTION, text="Where is it?"))
     assert isinstance(note, SystemNote)
@@ -366,7 +367,7 @@ async def test_each_voice_brings_a_draft_and_none_is_shown() -> None:
     assert drafts.usage.input_tokens == 200
     assert drafts.reason == ""
     assert room.shown == ""
-    assert model.requests[0].system[0].startswith("You know orders.\n\nBe ")
+    assert model.requests[0].instructions.startswith("You know orders.\n\nBe ")
 
 
 async def test_who_drafts_can_look_up_and_neither_write_nor_call_a_person() -> None:

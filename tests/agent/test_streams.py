@@ -22,7 +22,7 @@ from tests.doubles.chat_server import ChatServer, text
 from tests.patience import patience
 
 TOOLS = desk_tools(Counter())
-REQUEST = ModelRequest("model-1", ("You are the desk.",), (CustomerMessage("Where is my order?"),), tools=TOOLS)
+REQUEST = ModelRequest("model-1", "You are the desk.", (CustomerMessage("Where is my order?"),), tools=TOOLS)
 IMPATIENT = replace(QUICK, first_token_seconds=patience(0.2), idle_seconds=patience(0.2))
 
 KINDS = {

@@ -45,7 +45,9 @@ class ChatServer:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Handle a POST of any path."""
-        self.requests.append(orjson.loads(await request.read()))
+        body = orjson.loads(await request.read())
+        assert not misplaced_system(body), "a server refuses a system message that is not the first"
+        self.requests.append(body)
         self.paths.append(request.path_qs)
         self.headers.append(request.headers)
         self.connections.add(request.transport)
@@ -91,6 +93,12 @@ async def open_chat_server() -> AsyncIterator[ChatServer]:
         yield server
     finally:
         await runner.cleanup()
+
+
+def misplaced_system(body: Mapping[str, Any]) -> bool:
+    """Whether something speaks as the system elsewhere than first, in either protocol."""
+    lines = [*body.get("messages", ())[1:], *(body.get("input", ()) if isinstance(body.get("input"), list) else ())]
+    return any(isinstance(line, dict) and line.get("role") in ("system", "developer") for line in lines)
 
 
 def chunk(delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> bytes:

@@ -38,7 +38,7 @@ class RoutedModel:
 def words_of(request: ModelRequest) -> str:
     """Everything that stands in a request, save what agents and tools said."""
     said = (message.text for message in request.messages if not isinstance(message, AgentMessage | ToolResult))
-    return "\n".join((*request.system, *said))
+    return "\n".join((request.instructions, request.passages, *said))
 
 
 def _round(request: ModelRequest) -> int:

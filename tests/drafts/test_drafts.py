@@ -210,11 +210,11 @@ async def test_a_press_brings_three_drafts_in_the_cases_thread(room: Room) -> No
 
 async def test_each_draft_is_asked_for_in_a_voice_of_its_own_with_what_is_known(room: Room) -> None:
     await room.interactions()
-    systems = [request.system for request in room.model.requests]
-    heard = [next(voice for voice in room.drafting.voices if voice in system[0]) for system in systems]
+    requests = room.model.requests
+    heard = [next(voice for voice in room.drafting.voices if voice in each.instructions) for each in requests]
     assert sorted(heard) == sorted(room.drafting.voices)
-    assert all("Northwind" in system[0] and "{" not in system[0] for system in systems)
-    assert all("You have 30 days" in system[1] and "send a lamp back" in system[1] for system in systems)
+    assert all("Northwind" in each.instructions and "{" not in each.instructions for each in requests)
+    assert all("You have 30 days" in each.passages and "send a lamp back" in each.passages for each in requests)
     assert all(request.tools == () for request in room.model.requests)
 
 
@@ -247,7 +247,7 @@ async def test_drafts_go_on_with_what_all_sides_have_said(room: Room) -> None:
         ("StaffMessage", "Let me look <here>."),
         ("CustomerMessage", "And may I return it?"),
     ]
-    assert 'lookup_order: {"status": "shipped"}' in request.system[1]
+    assert 'lookup_order: {"status": "shipped"}' in request.passages
     assert room.pages.asked == ["And may I return it?"]
 
 
@@ -270,8 +270,8 @@ async def test_where_others_read_the_writer_is_told_nothing_private_and_everybod
     assert ended == "drafted"
     for request in room.model.requests:
         assert "Elm Street" not in str(request)
-        assert "Others read" in request.system[1]
-        assert "You have 30 days" in request.system[1]
+        assert "Others read" in request.passages
+        assert "You have 30 days" in request.passages
     post = (await public.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
     assert "Other people can read" in str(post.payload)
     await public.delivers()

@@ -23,7 +23,7 @@ CLASSIC = Server("key-1", "https://shop.openai.azure.com", azure_version="2025-0
 GATEWAY = Server("key-1", "https://shop.azure-api.net", azure_version="2025-04-01-preview")
 OTHER = Server("key-1", "http://127.0.0.1:11434/v1")
 ALIKE = Server("key-1", "https://api.openai.com.example.org/v1")
-REQUEST = ModelRequest("", ("You are the desk.",), (CustomerMessage("Hi"),))
+REQUEST = ModelRequest("", "You are the desk.", (CustomerMessage("Hi"),))
 
 
 def test_these_names_are_of_models_that_reason() -> None:

@@ -17,8 +17,6 @@ from bot.agent.messages import (
     AgentMessage,
     CustomerMessage,
     Message,
-    StaffMessage,
-    SystemNote,
     ToolCall,
     ToolResult,
     from_json,
@@ -35,7 +33,7 @@ from tests.doubles.chat_server import ChatServer, Reply, refuses
 from tests.doubles.responses_events import Response
 from tests.patience import patience
 
-REQUEST = ModelRequest("model-1", ("You are the desk.", "Passages."), (CustomerMessage("Where is my order?"),))
+REQUEST = ModelRequest("model-1", "You are the desk.", (CustomerMessage("Where is my order?"),), passages="Passages.")
 HELLO = Response().says("Hel", "lo").ends()
 LOOK = Response().thinks(encrypted="gAAAA1").calls("lookup_order", {"order_id": "ORD-1"}).ends()
 THOUGHT = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAAA1"}
@@ -75,8 +73,7 @@ async def test_a_request_says_what_the_protocol_wants_and_the_reply_streams(
     assert body["include"] == ["reasoning.encrypted_content"]
     assert body["instructions"] == "You are the desk."
     assert body["input"] == [
-        {"role": "system", "content": "Passages."},
-        {"role": "user", "content": "Where is my order?"},
+        {"role": "user", "content": "<passages>\nPassages.\n</passages>\n\nWhere is my order?"},
     ]
     assert [(tool["type"], tool["name"], tool["strict"]) for tool in body["tools"]] == [
         ("function", tool.name, False) for tool in tools
@@ -261,9 +258,9 @@ async def test_another_model_never_sees_the_reasoning(server: ChatServer, model:
         emit=lambda event: None,
         limits=QUICK,
     )
-    asked = ModelRequest("model-1", (), outcome.messages)
+    asked = ModelRequest("model-1", "", (QUESTION, *outcome.messages))
     assert all(item.get("type") != "reasoning" and "id" not in item for item in input_items(asked))
-    assert input_items(replace(asked, model="model-2"))[0] == THOUGHT
+    assert input_items(replace(asked, model="model-2"))[1] == THOUGHT
 
 
 async def test_reasoning_that_the_server_cannot_read_any_more_is_left_out(server: ChatServer, model: Responses) -> None:
@@ -299,7 +296,8 @@ async def test_many_turns_share_one_model_and_none_mixes_with_another(server: Ch
 
 def items(*messages: Message, model: str = "model-1") -> list[dict[str, Any]]:
     """The messages as a request to the model that wrote them."""
-    return input_items(ModelRequest(model, (), messages))
+    whole = input_items(ModelRequest(model, "", (QUESTION, *messages)))
+    return [item for item in whole if item.get("role") != "user"]
 
 
 def wrote(text: str = "", *calls: ToolCall, left: list[dict[str, Any]]) -> AgentMessage:
@@ -307,15 +305,6 @@ def wrote(text: str = "", *calls: ToolCall, left: list[dict[str, Any]]) -> Agent
 
 
 CALL = ToolCall("c1", "lookup_order", "{}")
-
-
-def test_speakers_and_notes_are_told_apart() -> None:
-    said = items(CustomerMessage("Hi", speaker="U1"), StaffMessage("I look.", speaker="U2"), SystemNote("A fact."))
-    assert said == [
-        {"role": "user", "content": "[customer U1]\nHi"},
-        {"role": "user", "content": "[staff U2]\nI look."},
-        {"role": "system", "content": "A fact."},
-    ]
 
 
 def test_a_reply_of_another_protocol_or_model_is_said_plainly() -> None:

@@ -1,6 +1,7 @@
 """A conversation goes on for long: what is older is summed up, and the customer is told."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -123,4 +124,5 @@ async def summaries_of(world: World, mark: str) -> list[Json]:
 
 
 def said_by_customer(request: Json) -> str:
-    return "\n".join(str(message["content"]) for message in request["body"]["messages"] if message["role"] == "user")
+    said = (str(message["content"]) for message in request["body"]["messages"] if message["role"] == "user")
+    return re.sub(r"(?s)<note>.*?</note>", "", "\n".join(said))

@@ -215,7 +215,7 @@ async def test_what_could_not_be_looked_up_is_not_said_to_be_missing(room_for: O
     room = room_for({"You know the pages.": [says("It melts at 3422 degrees.")]}, broken=True)
     asked = await room.ask(TUNGSTEN, agent="answers")
     assert (asked.verdict, room.writer.words) == ("pages_down", "")
-    assert "cannot be searched at the moment" in room.model.asked("You know the pages.")[0].system[1]
+    assert "cannot be searched at the moment" in room.model.asked("You know the pages.")[0].passages
 
 
 async def test_what_a_lame_index_still_finds_is_answered(room_for: OpenRoom) -> None:
@@ -247,7 +247,7 @@ async def test_separate_questions_are_answered_one_below_the_other_from_their_ow
     assert room.writer.words == "Shipped.\n\nAll about boots stands here."
     assert asked.outcome.text == room.writer.words
     assert [source.title for source in asked.sources] == ["boots"]
-    assert "boots" not in room.model.asked(only(WHERE))[0].system[1]
+    assert "boots" not in room.model.asked(only(WHERE))[0].passages
 
 
 async def test_the_answers_of_a_message_name_four_pages_at_most_together(room_for: OpenRoom) -> None:
@@ -325,7 +325,7 @@ async def test_a_question_is_searched_with_what_stands_before_it_when_its_own_wo
     room = room_for({only(who): [says("GLS.")], only(pays): [says("You pay.")]}, titles=("boots",))
     asked = await room.ask(f"I bought boots. {who} {pays}", agent="answers")
     assert (asked.verdict, room.writer.words) == ("stands", "GLS.\n\nYou pay.")
-    assert all("All about boots" in room.model.asked(only(each))[0].system[1] for each in (who, pays))
+    assert all("All about boots" in room.model.asked(only(each))[0].passages for each in (who, pays))
 
 
 async def test_a_claim_that_is_taken_back_beside_an_answer_names_its_question(room_for: OpenRoom) -> None:
@@ -473,7 +473,7 @@ async def test_the_setting_has_one_agent_answer_everything(room_for: OpenRoom) -
     asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
     assert (asked.verdict, room.writer.words) == ("stands", "Shipped, 30 days.")
     await room.ask(LONG, agent="orders")
-    assert not any("You lead." in request.system[0] for request in room.model.requests)
+    assert not any("You lead." in request.instructions for request in room.model.requests)
 
 
 # A lead

@@ -129,7 +129,7 @@ async def test_the_summary_is_asked_of_the_cheap_model_with_its_own_instructions
     await bench.summaries.catch_up(item)
     (request,) = bench.model.requests
     assert request.model == "cheap"
-    assert "summary of a support conversation of Fernwick" in request.system[0]
+    assert "summary of a support conversation of Fernwick" in request.instructions
     assert request.tools == ()
     assert "Customer U0CUSTOMERA: question 1\nAssistant: word word" in bench.read(0)
 

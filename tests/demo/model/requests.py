@@ -98,8 +98,8 @@ def request(
     """A request for the turn that begins with `said`; each round holds calls with what they brought."""
     messages: list[Json] = [
         {"role": "system", "content": instructions},
-        {"role": "system", "content": passages},
         *(before or []),
+        *([note(passages, name="passages")] if passages else []),
         {"role": "user", "content": said},
     ]
     for number, answers in enumerate(rounds):
@@ -113,4 +113,33 @@ def request(
             text = result if isinstance(result, str) else json.dumps(result)
             messages.append({"role": "tool", "tool_call_id": id_, "content": text})
     messages += after or []
-    return {"model": "any", "messages": messages, "tools": TOOLS if tools is None else tools, **more}
+    return {"model": "any", "messages": folded(messages), "tools": TOOLS if tools is None else tools, **more}
+
+
+def note(text: str, *, name: str = "note") -> Json:
+    """A marked block, to be folded into a message next to it."""
+    return {"role": name, "content": text}
+
+
+def folded(messages: list[Json]) -> list[Json]:
+    """The messages with each block in the next message of a user, or at the end of the message before; and one message
+    of what users say in a row."""
+    lines: list[Json] = []
+    blocks: list[str] = []
+    for message in messages:
+        last = lines[-1] if lines else {"role": ""}
+        if message["role"] in ("note", "passages"):
+            blocks.append(f"<{message['role']}>\n{message['content']}\n</{message['role']}>")
+            continue
+        if message["role"] == "user":
+            words = message["content"] if last["role"] != "user" else f"[customer]\n{message['content']}"
+            message, blocks = {"role": "user", "content": "\n\n".join([*blocks, words])}, []
+        if last["role"] == message["role"] == "user":
+            last["content"] += f"\n\n{message['content']}"
+        else:
+            lines.append({**message})
+    if blocks and lines[-1]["role"] in ("user", "tool"):
+        lines[-1]["content"] += "\n\n" + "\n\n".join(blocks)
+    elif blocks:
+        lines.append({"role": "user", "content": "\n\n".join(blocks)})
+    return lines

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bot.language.languages import languages
 from bot.language.sentences import load_sentences
-from demo.model.conversation import unpaired
+from demo.model.conversation import disordered
 from demo.model.embeddings import DIMENSIONS, embed
 from demo.model.intents import offers_person, read_wants
 from demo.model.language import language_of
@@ -184,9 +184,19 @@ def test_embeddings_have_length_one_and_tell_near_from_far() -> None:
     assert len(embed("")) == DIMENSIONS
 
 
-def test_a_history_whose_calls_and_results_do_not_match_is_refused() -> None:
+def test_a_history_that_some_server_refuses_is_refused() -> None:
+    hi = {"role": "user", "content": "hi"}
     table = [
-        ([{"role": "user", "content": "hi"}], ""),
+        ([hi], ""),
+        ([{"role": "system", "content": "You help."}, hi], ""),
+        ([hi, {"role": "system", "content": "Answer now."}], "must be at the beginning"),
+        ([{"role": "system"}, {"role": "developer"}, hi], "must be at the beginning"),
+        ([hi, hi], "must alternate"),
+        ([hi, {"role": "assistant", "content": "hello"}], "Expected last role"),
+        (
+            [{"role": "assistant", "tool_calls": [{"id": "a"}]}, {"role": "tool", "tool_call_id": "a"}, hi],
+            "Unexpected role 'user' after role 'tool'",
+        ),
         ([{"role": "assistant", "tool_calls": [{"id": "a"}]}, {"role": "tool", "tool_call_id": "a"}], ""),
         (
             [{"role": "assistant", "tool_calls": [{"id": "a"}]}, {"role": "user", "content": "hi"}],
@@ -198,7 +208,7 @@ def test_a_history_whose_calls_and_results_do_not_match_is_refused() -> None:
     ]
     misses = []
     for messages, fault in table:
-        found = unpaired({"messages": messages})
+        found = disordered({"messages": messages})
         if fault not in found or bool(fault) != bool(found):
             misses.append((fault, found))
     assert misses == []

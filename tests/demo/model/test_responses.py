@@ -18,7 +18,7 @@ STATELESS: Any = {"model": MODEL, "store": False, "include": [ENCRYPTED]}
 
 def asked(said: str, *items: Any) -> list[Any]:
     """The input of a turn that begins with `said`."""
-    return [{"role": "system", "content": PASSAGES}, {"role": "user", "content": said}, *items]
+    return [{"role": "user", "content": f"<passages>\n{PASSAGES}\n</passages>\n\n{said}"}, *items]
 
 
 async def test_the_client_s_typed_events_come_in_the_order_of_the_real_api(client: openai.AsyncOpenAI) -> None:
@@ -90,8 +90,7 @@ async def test_both_protocols_say_the_same(client: openai.AsyncOpenAI) -> None:
         model=MODEL,
         messages=[
             {"role": "system", "content": "You are the shop's assistant."},
-            {"role": "system", "content": PASSAGES},
-            {"role": "user", "content": question},
+            *asked(question),
         ],
         tools=tools,
     )

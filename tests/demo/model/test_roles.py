@@ -31,6 +31,8 @@ from tests.demo.model.requests import (
     SUMMARY,
     TOOLS,
     TRIAGE,
+    folded,
+    note,
     request,
 )
 
@@ -50,8 +52,8 @@ def reply(said: str, *rounds: list[tuple[Call, Any]], **more: Any) -> Reply:
     return decide(read_request(request(said, *rounds, **more)))
 
 
-def note(text: str) -> Json:
-    return {"role": "system", "content": text}
+def told(instructions: str) -> Json:
+    return {"role": "system", "content": instructions}
 
 
 def spoken(*lines: tuple[str, str]) -> list[Json]:
@@ -381,7 +383,7 @@ class TestDraft:
         return {voice: self.draft(voice, *lines, material=material) for voice in ("short", "warm", "thorough")}
 
     def draft(self, voice: str, *lines: tuple[str, str], material: str) -> str:
-        messages = [note(DRAFT.format(voice=voice)), note(material), *spoken(*lines)]
+        messages = folded([told(DRAFT.format(voice=voice)), note(material), *spoken(*lines)])
         body = {"model": "any", "messages": messages}
         assert role_of(read_request(body)) == "draft"
         return decide(read_request(body)).text
@@ -437,7 +439,7 @@ class TestSummary:
     )
 
     def summary(self, *lines: tuple[str, str], instructions: str = SUMMARY) -> str:
-        return decide(read_request({"messages": [note(instructions), *spoken(*lines)]})).text
+        return decide(read_request({"messages": folded([told(instructions), *spoken(*lines)])})).text
 
     def test_it_tells_numbers_questions_answers_and_what_is_open(self) -> None:
         told = self.summary(*self.LINES, instructions="Summarise the conversation in at most 120 words.")
@@ -473,7 +475,10 @@ class TestSummary:
 
     def test_an_earlier_summary_is_not_lost(self) -> None:
         earlier = note("What was said before.\n<summary>\nThey bought a tent.\n</summary>")
-        assert "a tent" in decide(read_request({"messages": [note(SUMMARY), earlier, *spoken(("user", "Now?"))]})).text
+        assert (
+            "a tent"
+            in decide(read_request({"messages": folded([told(SUMMARY), earlier, *spoken(("user", "Now?"))])})).text
+        )
 
     def test_an_order_of_the_summary_is_known_to_a_follow_up(self) -> None:
         before = [note("<summary>\nOrder ORD-12345: shipped. Order ORD-67890: processing.\n</summary>")]
@@ -548,7 +553,7 @@ def test_it_tells_danger_by_the_instructions_of_the_desk() -> None:
     ]
     misses = []
     for said, named in table:
-        messages = [note(read_instructions("danger")), {"role": "user", "content": framed(said)}]
+        messages = [told(read_instructions("danger")), {"role": "user", "content": framed(said)}]
         talk = read_request({"model": "m", "messages": messages})
         if (role_of(talk), decide(talk).text) != ("danger", named):
             misses.append((said, decide(talk).text))

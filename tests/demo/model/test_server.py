@@ -112,7 +112,7 @@ async def test_scripted_rounds_are_given_in_order_then_the_rules_take_over(
     assert (await said(session, stand_in))[0].startswith("Hello!")
     asked = await requests(session, stand_in)
     assert [entry["by"] for entry in asked] == ["script", "script", "rules"]
-    assert asked[0]["body"]["messages"][-1]["content"] == "hello"
+    assert asked[0]["body"]["messages"][-1]["content"].endswith("\n\nhello")
 
 
 async def test_a_scripted_round_can_wait_for_its_message(session: aiohttp.ClientSession, stand_in: StandIn) -> None:
@@ -172,7 +172,7 @@ async def test_a_scripted_round_for_one_question_of_a_message_is_not_given_to_an
 ) -> None:
     whole = "What about A? What about B?"
     note = "Answer only the one question of it that the customer's next message repeats."
-    narrowed = [{"role": "user", "content": whole}, {"role": "system", "content": note}]
+    narrowed = [{"role": "user", "content": whole}, {"role": "note", "content": note}]
     await script(session, stand_in, [{"text": "about B", "when": "B?"}, {"text": "about A", "when": "A?"}])
     for letter in "AB":
         assert await asked(client, f"What about {letter}?", tools=ANSWERS, before=narrowed) == f"about {letter}"
@@ -188,7 +188,7 @@ async def test_an_answer_that_an_output_limit_cut_is_gone_on_with(client: openai
     assert cut.finish_reason == "length"
     after = [
         {"role": "assistant", "content": cut.message.content},
-        {"role": "system", "content": "Your last message broke off on its way. Continue it exactly where it stops."},
+        {"role": "note", "content": "Your last message broke off on its way. Continue it exactly where it stops."},
     ]
     assert cut.message.content + await asked(client, question, after=after) == whole
 
