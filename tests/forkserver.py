@@ -163,21 +163,23 @@ async def _start(
     }
     ours: list[Any] = []
     pipes: list[asyncio.ReadTransport] = []
-    with ExitStack() as given, socket.socket(socket.AF_UNIX) as asking:
+    with ExitStack() as unused, ExitStack() as given, socket.socket(socket.AF_UNIX) as asking:
         asking.connect(address)
         theirs: list[int] = []
         for number, wanted in enumerate((stdin, stdout, stderr)):
             if wanted == STDOUT:
                 pipe, stream = None, theirs[1]
             else:
-                pipe, stream = await _stream(number, wanted, given, limit, pipes)
+                pipe, stream = await _stream(number, wanted, given, unused, limit, pipes)
             ours.append(pipe)
             theirs.append(stream)
         socket.send_fds(asking, [json.dumps(request).encode() + b"\n"], theirs)
+        given.close()
         told = _Told()
         await asyncio.get_running_loop().create_unix_connection(lambda: told, sock=asking.dup())
-    async with asyncio.timeout(START_SECONDS):
-        pid = await told.started
+        async with asyncio.timeout(START_SECONDS):
+            pid = await told.started
+        unused.pop_all()
     stdin_pipe, stdout_pipe, stderr_pipe = ours
     if stdin_pipe is not None:
         told.ended.add_done_callback(lambda _: stdin_pipe.close())
@@ -215,11 +217,11 @@ class _Told(asyncio.Protocol):
 
 
 async def _stream(
-    number: int, wanted: Any, given: ExitStack, limit: int, pipes: list[asyncio.ReadTransport]
+    number: int, wanted: Any, given: ExitStack, unused: ExitStack, limit: int, pipes: list[asyncio.ReadTransport]
 ) -> tuple[Any, int]:
     """Our end of a standard stream, None unless it is a pipe; and the process's, which is closed with `given`.
 
-    What is read from is put into `pipes` as well.
+    Our end is closed with `unused`. What is read from is put into `pipes` as well.
     """
     if wanted is None:
         return None, number
@@ -236,9 +238,11 @@ async def _stream(
         given.callback(os.close, reading)
         protocol = asyncio.StreamReaderProtocol(reader)
         transport, _ = await loop.connect_write_pipe(lambda: protocol, os.fdopen(writing, "wb"))
+        unused.callback(transport.close)
         return asyncio.StreamWriter(transport, protocol, None, loop), reading
     given.callback(os.close, writing)
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb"))
+    unused.callback(pipe.close)
     pipes.append(pipe)
     return reader, writing
 

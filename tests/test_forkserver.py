@@ -1,8 +1,10 @@
 """A fork is waited for as a process is."""
 
 import asyncio
+import gc
 import os
 import signal
+import warnings
 from asyncio.subprocess import PIPE
 
 from tests.forkserver import start
@@ -18,3 +20,18 @@ async def test_a_pipe_that_a_child_of_the_fork_still_holds_is_closed_when_the_fo
         assert fork.stdout is not None
         child, *_ = (await fork.stdout.read()).split()
     os.kill(int(child), signal.SIGKILL)
+
+
+async def test_a_start_that_is_cancelled_leaves_no_pipe_open() -> None:
+    with warnings.catch_warnings(record=True) as left_open:
+        warnings.simplefilter("always", ResourceWarning)
+        for steps in range(12):
+            starting = asyncio.create_task(start("-m", "timeit", stdin=PIPE, stdout=PIPE, stderr=PIPE))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            starting.cancel()
+            await asyncio.wait([starting])
+            del starting
+            await asyncio.sleep(0)
+            gc.collect()
+    assert [str(each.message) for each in left_open] == []
