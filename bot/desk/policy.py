@@ -1,7 +1,6 @@
 """Rules without a model: when a person is called, how a message is worked on, and which answers are grounded.
 
 asks_for_person   The customer's words ask for a human being.
-is_small_talk     The message is a greeting or a thank-you, which needs no source.
 is_grounded       The answer rests on evidence.
 needs_person      The message is about danger, fraud or law, which a person handles.
 questions_in      Returns the questions that a message asks.
@@ -13,13 +12,12 @@ is_compound       The message asks for so much that an agent has to lead the wor
 import re
 from typing import NamedTuple
 
+from bot.desk.courtesies import asks_nothing
 from bot.desk.danger.classifier import find_danger
 from bot.language.matching import READ_LIMIT, matcher
 from bot.language.rhetoric import WORD, is_about_something, is_rhetorical
 
 _CLAUSE_END = re.compile(r"[.!?…:;\n]+")
-SMALL_TALK_LIMIT = 120
-"""The most characters of a greeting or a thank-you."""
 CLARIFYING_LIMIT = 300
 """The most characters of a question back to the customer that needs no source."""
 QUESTION_WORDS = 3
@@ -58,18 +56,13 @@ def needs_person(text: str) -> bool:
     return find_danger(text) is not None
 
 
-def is_small_talk(text: str) -> bool:
-    """Whether the message is only a greeting or thanks."""
-    return len(text) <= SMALL_TALK_LIMIT and matcher("small_talk").is_all(text)
-
-
 def is_grounded(answer: str, message: str, *, evidence: bool, searched_in_vain: bool = False) -> bool:
-    """Whether an answer can be shown: it rests on evidence, answers small talk, or only asks a question back.
+    """Whether an answer can be shown: it rests on evidence, answers a courtesy, or only asks a question back.
 
     After a search without a result (`searched_in_vain`), a question back is not enough. The customer is told that
     nothing was found.
     """
-    if evidence or is_small_talk(message):
+    if evidence or asks_nothing(message):
         return True
     return not searched_in_vain and len(answer) <= CLARIFYING_LIMIT and _only_asks(answer)
 

@@ -25,7 +25,18 @@ from bot.language.languages import Language, read_section
 READ_LIMIT = 2_000
 """Characters of a text that are read."""
 PATTERNS = (
-    *("small_talk", "pleasantries", "thanks", "beside_thanks", "assent", "agreement", "apologies", "stop", "settled"),
+    *(
+        "small_talk",
+        "pleasantries",
+        "thanks",
+        "beside_thanks",
+        "thanks_words",
+        "assent",
+        "agreement",
+        "apologies",
+        "stop",
+        "settled",
+    ),
     *("unsettled", "questions", "requests", "refers_back", "rhetorical"),
     *("handover_requests.patterns", "handover_requests.alone", "handover_requests.beside_alone"),
 )

@@ -32,7 +32,7 @@ from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from bot.clock import DAY, WEEK
-from bot.desk.affirmation import affirms, asks_nothing
+from bot.desk.courtesies import affirms, asks_nothing
 from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Verdict
 from knowledge.questions import IDENTIFIER
 

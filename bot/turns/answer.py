@@ -23,7 +23,7 @@ from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import DAY, Clock
 from bot.conversation import ThreadRef
-from bot.desk import policy
+from bot.desk.courtesies import asks_nothing
 from bot.errors import Silenced
 from bot.failpoints import failpoint
 from bot.guard.guardrails import OutputGate
@@ -350,7 +350,7 @@ class Answers:
 
     def _footer(self, asked: Asked) -> Sequence[Block]:
         """Return sources, feedback buttons, and the offer of a person. Small talk gets none."""
-        if policy.is_small_talk(asked.question.text) and not asked.sources:
+        if asks_nothing(asked.question.text) and not asked.sources:
             return ()
         shown = [cards.AnswerSource(hit.title, hit.url or "", hit.last_updated or "") for hit in asked.sources]
         ref = str(asked.question.item.id)

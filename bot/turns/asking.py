@@ -22,6 +22,7 @@ from bot.agent.patterns import Pattern, Share, Terms, concurrent, handoff, magen
 from bot.clock import Clock
 from bot.desk import policy
 from bot.desk.answers import Evidence, TurnContext, known_from, page_text, passages_text
+from bot.desk.courtesies import asks_nothing
 from bot.desk.escalate import without_escalating
 from bot.desk.own_words import OwnWords, OwnWordsGate
 from bot.desk.team import IN_DOUBT
@@ -231,7 +232,7 @@ class Agents:
         way: Pattern = _by_team if len(self.team.agents) > 1 else single
         if self.lead is not None and policy.is_compound(text):
             way = partial(magentic, lead=self.lead)
-        if self.checker is None or policy.is_small_talk(text):
+        if self.checker is None or asks_nothing(text):
             return way
         return partial(sequential, checker=self.checker, drafting=way)
 
@@ -243,7 +244,7 @@ class Agents:
         findings = await self.knowledge.search(question.text)
         written = [message.text for message in question.history if isinstance(message, CustomerMessage)]
         before = [text for text in map(without_files, written) if text]
-        if findings.answerable or not before or policy.is_small_talk(question.text):
+        if findings.answerable or not before or asks_nothing(question.text):
             return findings
         return await self.knowledge.search(f"{before[-1]}\n{question.text}")
 

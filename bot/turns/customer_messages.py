@@ -60,7 +60,7 @@ from bot.turns.decide import (
     decide,
 )
 from bot.turns.edits import MessageEdits
-from bot.turns.hearing import Hearing, Overheard, hear
+from bot.turns.hearing import Hearing, Overheard, has_asked_back, hear
 from bot.turns.incoming import IncomingMessage, Notices
 from bot.turns.question import Question
 from bot.turns.refusals import Refusals
@@ -204,6 +204,7 @@ class CustomerMessages:
             seen=seen,
             danger=find_danger(item.words) or (seen.danger if seen else None),
             begun_at=begun_at,
+            has_asked_back=has_asked_back(episode.history),
             is_paused=is_paused,
             is_over=is_over,
             now=self.clock.now(),
@@ -246,6 +247,7 @@ class CustomerMessages:
             case Stop():
                 return "done", await self.answers.leftovers.stop(item, incoming.language)
             case Say(key, reason):
+                await self.answers.leftovers.close(item)
                 await self.notices.say(incoming, key)
                 return "done", reason
             case Ignore():

@@ -27,7 +27,7 @@ from bot.agent.tools import Context
 from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.conversation import Customer
-from bot.desk import policy
+from bot.desk.courtesies import asks_nothing
 from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.classifier import Danger
 from bot.ingest.interrupts import Interrupt
@@ -138,7 +138,7 @@ class DangerCheck:
 
     async def _look(self, item: InboxItem) -> Look | None:
         """Ask the model about the message. None if it was asked before, or if it failed without any usage."""
-        if policy.is_small_talk(item.words):
+        if asks_nothing(item.words):
             return None
         async with self.places:
             if item.fence > 1 and await self._is_booked(item):

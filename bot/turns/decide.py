@@ -3,24 +3,28 @@
 decide            the cheap model saw danger: call a person
   _for_people     a case is open: the people on it get the message, and perhaps the assistant answers too
   _after_case     a person solved a case before: thanks, or the case goes on
-  _for_assistant  there is nothing to answer, the words ask for a person, or else the assistant answers
+  _for_assistant  there is nothing to answer, the words ask for a person or thank, or else the assistant answers
 
 `bot/turns/customer_messages.py` reads the facts and carries the decision out. Whether there is money for an answer is
 asked there, because asking reserves the money.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from bot.cases.case import may_be_reopened
 from bot.desk import policy
-from bot.desk.affirmation import is_last_word
+from bot.desk.courtesies import affirms, is_last_word
 from bot.desk.danger.classifier import Danger
 from bot.desk.intents import says_settled, says_stop
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
 from bot.turns.danger_check import Look
 from bot.turns.hearing import Hearing
+
+Thanks = Literal["you_are_welcome", "glad_to_help", "any_time"]
+RETURNED_THANKS: tuple[Thanks, ...] = get_args(Thanks)
+"""The keys of the sentences that return thanks. They take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Facts:
     """The danger in the words, or else the danger that was seen."""
     begun_at: float | None
     """When an earlier attempt began an answer that it did not finish. None if there is none."""
+    has_asked_back: bool
+    """True if the assistant's last message ends with a question."""
     is_paused: bool
     """True if staff have paused the assistant in the channel."""
     is_over: bool
@@ -109,8 +115,8 @@ class Stop:
 class Say:
     """Post one sentence in place of an answer."""
 
-    key: Literal["file_unread", "greeting", "nothing_to_stop"]
-    reason: Literal["no_words", "nothing_to_stop"]
+    key: Literal["file_unread", "greeting", "nothing_to_stop"] | Thanks
+    reason: Literal["no_words", "nothing_to_stop", "thanked"]
     """How the row ends."""
 
 
@@ -198,4 +204,7 @@ def _for_assistant(facts: Facts) -> Decision:
         return Stop() if has_begun else Say("nothing_to_stop", "nothing_to_stop")
     if reason:
         return HandOver(reason)
+    if affirms(item.words) and not item.message.files and not facts.has_asked_back:
+        thanks = RETURNED_THANKS[item.id % len(RETURNED_THANKS)]
+        return Forget() if facts.hearing.is_unasked and not has_begun else Say(thanks, "thanked")
     return Answer()

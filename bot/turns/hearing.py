@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot.agent.messages import AgentMessage, CustomerMessage, Message
 from bot.cases.case import may_be_reopened
 from bot.desk import addressing, policy
-from bot.desk.affirmation import is_last_word
+from bot.desk.courtesies import is_last_word
 from bot.desk.danger.classifier import find_danger
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
@@ -61,7 +61,7 @@ def hear(item: InboxItem, known: Overheard) -> Hearing:
         matter += [ended.title, ended.summary]
         if is_last_word(text) or addressing.says_unsettled(text) or _concerns(text, matter):
             return Hearing(is_unasked=True)
-    asked_back = is_answered and _has_asked_back(known.history)
+    asked_back = is_answered and has_asked_back(known.history)
     calls = is_for_a_person(text)
     concerns_us = calls or addressing.concerns_us(text, matter=matter, is_asked_back=asked_back)
     if not is_answered or not concerns_us:
@@ -78,7 +78,7 @@ def _concerns(text: str, matter: Sequence[str]) -> bool:
     return addressing.calls_for_people(text) or addressing.names_matter(text, matter)
 
 
-def _has_asked_back(history: Sequence[Message]) -> bool:
+def has_asked_back(history: Sequence[Message]) -> bool:
     """Whether the assistant's last message ends with a question."""
     said = [message.text for message in history if isinstance(message, AgentMessage)]
     return bool(said) and said[-1].rstrip().endswith(("?", "？"))

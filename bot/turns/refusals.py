@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.clock import Clock
-from bot.desk import policy
 from bot.desk.budgets import Allowance, Window
+from bot.desk.courtesies import asks_nothing
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
 from bot.store import outbox, pauses
@@ -71,7 +71,7 @@ class Refusals:
         One case for each customer is enough: it also shows what they ask in other threads.
         """
         item, customer = incoming.item, incoming.customer
-        if policy.is_small_talk(item.words):
+        if asks_nothing(item.words):
             await self.notices.say(incoming, "standing_by")
             return "done", "over_budget"
         case = await self.cases.open(item.thread, customer, reason="budget", priority="medium", one_a_customer=True)

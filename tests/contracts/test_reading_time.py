@@ -28,7 +28,7 @@ from bot.agent.replies import _new_part
 from bot.agent.tools import Context, ToolOutput, tool
 from bot.agent.wording import sound_arguments, tidy_name, without_tags, words_of
 from bot.cases.messages import copy_for_staff
-from bot.desk import addressing, affirmation, intents, policy
+from bot.desk import addressing, courtesies, intents, policy
 from bot.desk.answers import Evidence, known_from, passages_text
 from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.classifier import find_danger
@@ -305,7 +305,7 @@ READERS: dict[str, Callable[[str], object]] = {
     # What code decides by a customer's words
     "asks for a person": policy.asks_for_person,
     "needs a person": policy.needs_person,
-    "small talk": policy.is_small_talk,
+    "small talk": courtesies.is_small_talk,
     "questions": policy.questions_in,
     "questions apart": policy.questions_apart,
     "lead up to": lambda text: policy.lead_up_to(f"{text} What is that thing?", "What is that thing?"),
@@ -315,9 +315,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "unquoted": unquoted,
     "rhetorical": rhetoric.is_rhetorical,
     "about something": rhetoric.is_about_something,
-    "affirms": affirmation.affirms,
-    "asks nothing": affirmation.asks_nothing,
-    "last word": affirmation.is_last_word,
+    "affirms": courtesies.affirms,
+    "asks nothing": courtesies.asks_nothing,
+    "last word": courtesies.is_last_word,
     "says stop": intents.says_stop,
     "says settled": intents.says_settled,
     "changes meaning": lambda text: intents.changes_meaning(text, f"{text[:-2]}a{END}"),

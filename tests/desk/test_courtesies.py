@@ -1,6 +1,6 @@
 """When a customer says that they are served."""
 
-from bot.desk.affirmation import affirms, asks_nothing, is_last_word
+from bot.desk.courtesies import affirms, asks_nothing, is_last_word
 
 
 def test_thanks_and_that_it_helped_affirm() -> None:
@@ -15,6 +15,19 @@ def test_thanks_and_that_it_helped_affirm() -> None:
         "¡Muchísimas gracias, ya funciona!",
         "D’accord, merci beaucoup, ça marche",
         "No thanks, that's all, problem solved",
+        "awesome, I appreciate it, no more questions",
+        "Thank you! You've been really helpful.",
+        "Wow that was fast, thanks!!",
+        "thank you very much, you helped me a lot",
+        "Super, vielen Dank, das hilft mir sehr weiter!",
+        "Danke für Ihre schnelle Antwort",
+        "prima, das war's schon, danke",
+        "Perfecto, eso era justo lo que necesitaba",
+        "gracias, me has ayudado mucho",
+        "Merci, c'est très clair maintenant",
+        "merci beaucoup pour votre aide rapide, bonne soirée",
+        "oke kak, terima kasih atas bantuannya",
+        "sip, sudah jelas kak",
     ]
     misses = [text for text in table if not affirms(text) or not asks_nothing(text)]
     assert misses == []
@@ -46,6 +59,14 @@ def test_whoever_says_more_is_not_done() -> None:
         "belum bisa",
         "Great, another delay",
         "thanks " * 40,
+        "thanks for nothing",
+        "great, can you cancel it",
+        "perfect, send it to my home",
+        "Super, dann storniere das",
+        "Danke, ich habe noch eine Frage",
+        "ça marche plus",
+        "gracias pero no funciona",
+        "makasih tapi belum bisa",
     ]
     misses = [text for text in table if affirms(text) or asks_nothing(text)]
     assert misses == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.desk import policy
+from bot.desk import courtesies, policy
 
 
 def test_words_that_ask_for_a_person_are_understood() -> None:
@@ -92,13 +92,13 @@ def test_ordinary_questions_do_not(text: str) -> None:
 
 def test_greetings_and_thanks_are_small_talk() -> None:
     table = ["Hi!", "hello there", "Thanks a lot!", "terima kasih banyak kak", "Danke schön", "ok, great"]
-    misses = [text for text in table if not policy.is_small_talk(text)]
+    misses = [text for text in table if not courtesies.is_small_talk(text)]
     assert misses == []
 
 
 @pytest.mark.parametrize("text", ["Hi, where is my order?", "thanks but it is still broken", ""])
 def test_a_greeting_before_a_question_is_not_small_talk(text: str) -> None:
-    assert not policy.is_small_talk(text)
+    assert not courtesies.is_small_talk(text)
 
 
 def test_an_answer_without_evidence_may_not_stand() -> None:

@@ -102,7 +102,7 @@ def test_without_english_there_is_no_language(tmp_path: Path) -> None:
 
 
 SERVES = """
-from bot.desk import addressing, affirmation, intents, policy
+from bot.desk import addressing, courtesies, intents, policy
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.claims import find_claims, folded
 from bot.guard.guardrails import mask
@@ -119,7 +119,8 @@ sentences = load_sentences()
 assert sentences.say("tlh", "greeting") == "nuqneH"
 assert "tlhIngan Hol" in str(for_customer(sentences, "tlh", open_cases=[], past=[], chosen=""))
 assert policy.asks_for_person("nuv vISuq, please") and policy.asks_for_person("nuv!")
-assert policy.is_small_talk("nuqneH!") and affirmation.affirms("qatlho', qapla'") and not affirmation.affirms("nuqneH")
+assert courtesies.is_small_talk("nuqneH!") and not courtesies.affirms("nuqneH")
+assert courtesies.affirms("qatlho', qapla'")
 assert intents.says_stop("yImev") and intents.says_settled("rIn, qatlho’")
 assert addressing.says_unsettled("Qapbe' wej")
 assert addressing.asks("chay' vIta'")

@@ -47,7 +47,18 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
     author = known.pop("author", "U0CUSTOMERA")
     item = InboxItem(7, "message", THREAD, "9.9", author, "T1", body, 1, NOW, interrupt)
     nothing = {"case": None, "ended": None, "seen": None, "danger": None, "begun_at": None}
-    return Facts(item, **{"hearing": Hearing(), **nothing, "is_paused": False, "is_over": False, "now": NOW, **known})
+    return Facts(
+        item,
+        **{
+            "hearing": Hearing(),
+            **nothing,
+            "has_asked_back": False,
+            "is_paused": False,
+            "is_over": False,
+            "now": NOW,
+            **known,
+        },
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,3 +121,13 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
 )
 def test_the_first_rule_that_fits_decides(known: dict[str, Any], decision: Decision) -> None:
     assert decide(facts(**known)) == decision
+
+
+def test_thanks_are_returned_unless_they_answer_a_question_or_nobody_asked_us() -> None:
+    returned = decide(facts("Thanks, that helped a lot!"))
+    assert isinstance(returned, Say)
+    assert returned.reason == "thanked"
+    assert decide(facts("Perfect!", has_asked_back=True)) == Answer()
+    assert decide(facts("Thanks!", hearing=UNASKED)) == Forget()
+    assert decide(facts("Thanks!", files=(FILE,))) == Answer()
+    assert decide(facts("Thanks, I want to talk to a person")) == HandOver("asked_for_person")

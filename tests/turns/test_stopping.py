@@ -26,6 +26,7 @@ from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answer import WITHHELD
 from bot.turns.asking import Agents
 from bot.turns.dead_letters import ATTEMPTS
+from bot.turns.decide import RETURNED_THANKS
 from bot.turns.edits import MessageEdits
 from bot.turns.journal import open_journal
 from bot.turns.summaries import Summaries
@@ -383,6 +384,25 @@ async def test_a_stop_when_nothing_runs_is_told_so_and_asks_no_model(
         state = await threads.find_thread(tx, THREAD_OF_STOP)
     assert state is not None
     assert state.language == language, "the word tells nothing of the language"
+
+
+async def test_thanks_are_returned_without_a_model_unless_they_answer_a_question(
+    database: Database, slack: LocalSlack
+) -> None:
+    desk = Desk(database, slack, says("Brush your boots."), says("Shall I look for a brush?"), says("I will."))
+    returned = {load_sentences().say("en", key) for key in RETURNED_THANKS}
+    ts, row = await desk.asked()
+    await desk.turns.take(row)
+
+    async def asked_models(text: str) -> int:
+        said = await desk.slack.client.chat.post("C0SUPPORT", text=text, thread_ts=ts)
+        await desk.turns.take(await desk.receives(arrival(said, thread_ts=ts, text=text, channel="C0SUPPORT")))
+        return len(desk.model.requests)
+
+    assert await asked_models("Thank you so much, that helped me a lot!") == 1
+    assert [text in returned for text in await desk.said()] == [True]
+    assert await asked_models("Do you sell brushes for boots?") == 2
+    assert await asked_models("Perfect, thanks") == 3, "the model had asked something"
 
 
 async def test_a_stop_while_people_are_on_the_matter_is_for_them(database: Database, slack: LocalSlack) -> None:
