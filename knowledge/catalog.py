@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,17 @@ class KnownFile:
     etag: str = ""
     modified: str = ""
     """The server's Last-Modified, which is sent with the next request."""
+
+
+class KnownDocument(NamedTuple):
+    """A document of an earlier build, as far as the next one needs it."""
+
+    file: str
+    digest: bytes
+    origin: str
+    """The name of its source."""
+    title: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,10 +313,10 @@ class CatalogReader:
         rows = self._database.execute("SELECT path, size, mtime_ns, read_ns, digest, etag, modified FROM file")
         return {path: KnownFile(*rest) for path, *rest in rows}
 
-    def documents_by_name(self) -> dict[str, tuple[str, bytes, str]]:
-        """Every document's file, digest and source, by its name."""
-        rows = self._database.execute("SELECT name, file, digest, origin FROM document")
-        return {name: (file, digest, origin) for name, file, digest, origin in rows}
+    def documents_by_name(self) -> dict[str, KnownDocument]:
+        """What a refresh must know of every document, by its name."""
+        rows = self._database.execute("SELECT name, file, digest, origin, title, url FROM document")
+        return {name: KnownDocument(*row) for name, *row in rows}
 
     def notices(self) -> list[Notice]:
         """What was found in documents: secrets first, then by number."""

@@ -31,6 +31,8 @@ from knowledge.errors import SourcesFaulty
 Audience = Literal["public", "internal"]
 Pattern = Annotated[str, Field(min_length=1, max_length=200)]
 
+AT_ONCE = 4
+PER_SECOND = 10.0
 SITE_PAGES = 2_000
 """Pages that are fetched from a site by default."""
 FILE_BYTES = 200_000
@@ -103,6 +105,12 @@ class Source(BaseModel):
     """Whether the hosts may be on this machine or in a private network."""
     most: Annotated[int, Field(ge=1, le=100_000)] = SITE_PAGES
     """Pages fetched at the most."""
+    at_once: Annotated[int, Field(ge=1, le=32)] = AT_ONCE
+    """Requests to its hosts at a time."""
+    per_second: Annotated[float, Field(ge=0.01, le=1_000)] = PER_SECOND
+    """Requests to its hosts in a second."""
+    robots: bool = True
+    """Whether robots.txt and noindex are obeyed."""
     include: tuple[Pattern, ...] = ()
     """Patterns of the files of a folder that are read. If empty, all are."""
     exclude: tuple[Pattern, ...] = NOT_ARTICLES

@@ -58,6 +58,8 @@ class Document:
     """Invisible characters that were removed from title and text, as `text.count_hidden` counts them."""
     withheld: str = ""
     """Why it must not be in a public base. Empty if it may be."""
+    noindex: bool = False
+    """Whether a page on the web asks programs not to index it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urljoin, urlsplit
 
 from knowledge import catalog
-from knowledge.catalog import KnownFile
+from knowledge.catalog import KnownDocument, KnownFile
 from knowledge.config import LEARNED, BuildOptions, Source
 from knowledge.documents import Document, folder_of
 from knowledge.errors import BuildRefused, SourceUnreadable
@@ -38,8 +38,8 @@ Tell = Callable[[Progress], None]
 class Known:
     """What the generation to start from holds."""
 
-    documents: Mapping[str, tuple[str, bytes, str]] = field(default_factory=dict)
-    """Name of a document -> its file, digest and source."""
+    documents: Mapping[str, KnownDocument] = field(default_factory=dict)
+    """By their names."""
     files: Mapping[str, KnownFile] = field(default_factory=dict)
     sources: Mapping[str, IndexedSource] = field(default_factory=dict)
     """Name -> source."""
@@ -49,10 +49,10 @@ class Known:
     def of(self, source: Source) -> dict[str, str]:
         """The documents of a source, each with its file."""
         return {
-            name: file
-            for name, (file, _, origin) in self.documents.items()
+            name: document.file
+            for name, document in self.documents.items()
             # A source without a name has all documents, except those that never were a part of it.
-            if file.startswith(source.prefix) and (origin == LEARNED) == (source.name == LEARNED)
+            if document.file.startswith(source.prefix) and (document.origin == LEARNED) == (source.name == LEARNED)
         }
 
 
@@ -147,7 +147,7 @@ async def make_plan(
             plan.join(await reader.plan(options))
     plan.gone = [name for name in known.documents if name not in plan.present]
     read = {path for path, _ in plan.files}
-    homes = {known.documents[name][0] for name in plan.present if name in known.documents}
+    homes = {known.documents[name].file for name in plan.present if name in known.documents}
     plan.gone_files += [path for path in known.files if path not in read and path not in homes]
     return plan
 
@@ -162,6 +162,8 @@ class _Reader:
     spool: Path
     tell: Tell
     is_only: bool
+    addresses: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Address and title of a page of a site -> the document that has them. One page may have several addresses."""
 
     async def plan(self, options: BuildOptions) -> Plan:
         """What this source needs. Where it cannot or should not be read, its documents are kept."""
@@ -201,6 +203,7 @@ class _Reader:
         for name, file in self.known.of(self.source).items():
             by_file.setdefault(file, []).append(name)
         unread = list(listing.kept)
+        self._note_addresses([*listing.kept, *(file.path for file in listing.files)], by_file)
         for number, entry in enumerate(listing.files):
             self.tell(Progress("read", number, len(listing.files)))
             if not self._read(plan, entry):
@@ -211,6 +214,14 @@ class _Reader:
             plan.unchanged += len(names)
         plan.sources = [IndexedSource(self.source.where, len(plan.present), self.source.name)]
         return plan
+
+    def _note_addresses(self, paths: Sequence[str], by_file: Mapping[str, Sequence[str]]) -> None:
+        """Note the pages of a site that the base has already: their addresses are taken."""
+        if not self.source.addresses or not self.known.reusable:
+            return
+        for name in (name for path in paths for name in by_file.get(path, ())):
+            document = self.known.documents[name]
+            self.addresses.setdefault((document.url, document.title), name)
 
     def _read(self, plan: Plan, file: SourceFile) -> bool:
         """Read a file into the plan. False if its content is unchanged."""
@@ -227,13 +238,13 @@ class _Reader:
         digest = hashlib.blake2b(content, digest_size=16).digest()
         if before and before.digest == digest:
             return False
-        left_out = len(plan.quarantined)
+        left_out = len(plan.quarantined) + plan.passed_over.total()
         for found in self.isolation.read(file, content):
             if isinstance(found, Quarantined):
                 plan.quarantined.append(found)
             else:
                 self._take(plan, file, described(found, file, self.source))
-        if len(plan.quarantined) == left_out:
+        if len(plan.quarantined) + plan.passed_over.total() == left_out:
             known = KnownFile(file.size, file.mtime_ns, read_ns, digest, file.etag, file.modified)
             plan.files.append((file.path, known))
         else:
@@ -243,11 +254,18 @@ class _Reader:
 
     def _take(self, plan: Plan, file: SourceFile, document: Document) -> None:
         """Put a document into the plan, if it has text and there is anything to do about it."""
-        _, digest, _ = self.known.documents.get(document.id, ("", b"", ""))
+        if file.url and self.source.robots and document.noindex:
+            plan.quarantined.append(Quarantined(document.id, "the page asks not to be indexed (robots meta tag)"))
+            return
+        known = self.known.documents.get(document.id)
+        digest = known.digest if known else b""
         same = digest == catalog.digest_of(document)
         if same and self.known.reusable:
             plan.present.add(document.id)
             plan.unchanged += 1
+            return
+        if file.url and self.addresses.setdefault((document.url, document.title), document.id) != document.id:
+            plan.passed_over["the same page under another address (canonical link)"] += 1
             return
         if document.withheld and self.source.audience == "public":
             plan.quarantined.append(Quarantined(document.id, document.withheld))

@@ -45,15 +45,6 @@ SUFFIXES = {
 """Suffix -> the size limit in bytes. Other files are passed over, and counted: a help folder has pictures too."""
 
 
-_WEB_ENCODINGS = frozenset(
-    {
-        *(f"iso-8859-{part}" for part in (1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15)),
-        *(f"windows-{page}" for page in (1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)),
-        *("koi8-r", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "gb2312", "gbk", "gb18030", "big5"),
-    }
-)
-
-
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file worth reading."""
@@ -68,6 +59,8 @@ class SourceFile:
     etag: str = ""
     modified: str = ""
     """The server's Last-Modified, which is sent with the next request."""
+    charset: str = ""
+    """The encoding that the server names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,33 +138,6 @@ def read_bytes(file: SourceFile) -> bytes:
     if len(content) > limit:
         raise Unfit(_too_large(limit))
     return content
-
-
-def decode(content: bytes, *, declared: str = "") -> str:
-    """Decode UTF-8, UTF-16 with its byte order mark, or the encoding that a page declares. Otherwise raises Unfit.
-
-    Nothing is guessed: charset-normalizer 3.5 read 13 of 32 short help pages in older encodings with wrong letters.
-    """
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        text = _decoded_as(declared, content)
-        if not text:
-            raise Unfit(f"not UTF-8 text (byte {error.start:,})") from error
-    if "\x00" in text:
-        raise Unfit("binary, not text")
-    if not text.strip():
-        raise Unfit("empty")
-    return text
-
-
-def _decoded_as(encoding: str, content: bytes) -> str:
-    """The text in a declared encoding. Empty if the web does not use that encoding, or the content does not fit it."""
-    try:
-        return content.decode(encoding) if encoding in _WEB_ENCODINGS else ""
-    except UnicodeDecodeError:
-        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urldefrag, urljoin
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from knowledge.documents import TITLE_LIMIT, Document, clean, page_fields, title_of
 from knowledge.markdown import table
 from knowledge.sources.files import Unfit
+from knowledge.sources.robots import AGENT, forbids_indexing
 
 DEPTH = 150
 """Elements nested in each other, at most: the parser's time grows with the square of the depth."""
@@ -59,7 +60,7 @@ _DATES = ("article:modified_time", "last-modified", "last_updated", "dcterms.mod
 
 
 def read_html(text: str, *, path: str, url: str = "") -> Document:
-    """Read the page. `url` is where it was fetched; a file's is its canonical link. Raises Unfit."""
+    """Read the page. `url` is where it was fetched; its canonical link is its address. Raises Unfit."""
     _refuse_bombs(text)
     tree = LexborHTMLParser(text)
     described = _described(tree)
@@ -76,11 +77,33 @@ def read_html(text: str, *, path: str, url: str = "") -> Document:
         id=path,
         title=(words or known["title"] or title_of(path))[:TITLE_LIMIT],
         text=f"{body}\n",
-        url=url or known["url"],
+        url=_canonical(url, known["url"]),
         category=known["category"],
         last_updated=known["last_updated"],
         language=known["language"],
+        noindex=forbids_indexing(_robots(tree)),
     )
+
+
+def _canonical(url: str, named: str) -> str:
+    """A page's address: the one that it names, which may be relative to the one where it was fetched.
+
+    A canonical link to the site's first page is a mistake that templates make on all pages.
+    """
+    if not url:
+        return named
+    try:
+        address = urldefrag(urljoin(url, named)).url
+        is_first_page = not urlsplit(address).path.strip("/") and urlsplit(url).path.strip("/")
+    except ValueError:
+        return url
+    return url if is_first_page else address
+
+
+def _robots(tree: LexborHTMLParser) -> list[str]:
+    """What the page's robots meta tags say."""
+    tags = (node.attributes for node in tree.css("meta[name][content]"))
+    return [tag["content"] or "" for tag in tags if (tag["name"] or "").lower() in ("robots", AGENT)]
 
 
 def _refuse_bombs(text: str) -> None:

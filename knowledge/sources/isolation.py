@@ -90,7 +90,8 @@ class Isolation:
     def read(self, file: SourceFile, content: bytes) -> list[Document | Quarantined]:
         """The documents of a file. What cannot be used, or costs too much to read, comes as Quarantined."""
         try:
-            answers = self._ask("documents", content, path=file.path, suffix=file.full.suffix.lower())
+            asked = {"path": file.path, "suffix": file.full.suffix.lower(), "url": file.url, "charset": file.charset}
+            answers = self._ask("documents", content, **asked)
         except Unfit as unfit:
             return [Quarantined(file.path, str(unfit))]
         return [Quarantined(**each["left_out"]) if "left_out" in each else Document(**each) for each in answers]

@@ -11,9 +11,10 @@ from pathlib import PurePosixPath
 from knowledge.documents import Document, read_page, sift
 from knowledge.sources.asciidoc import read_asciidoc
 from knowledge.sources.docx import read_docx
+from knowledge.sources.encodings import decode
 from knowledge.sources.exports import exported, read_export, unpack
 from knowledge.sources.faq import read_faq, read_faq_lines
-from knowledge.sources.files import Quarantined, Unfit, decode
+from knowledge.sources.files import Quarantined, Unfit
 from knowledge.sources.html import read_html
 from knowledge.sources.notebook import read_notebook
 from knowledge.sources.org import read_org
@@ -22,12 +23,15 @@ from knowledge.sources.pdf import read_pdf
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})""", re.IGNORECASE)
 
 
-def read_documents(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarantined]:
+def read_documents(
+    path: str, suffix: str, content: bytes, *, url: str = "", charset: str = ""
+) -> Iterator[Document | Quarantined]:
     """The documents of a file, whose kind is `suffix`, without what no one sees in them.
 
-    What cannot be used comes as Quarantined. Errors of the parsers are not caught.
+    `url` and `charset` are where a page was fetched, and the encoding that its server names. What cannot be used comes
+    as Quarantined. Errors of the parsers are not caught.
     """
-    for found in _read(path, suffix, content):
+    for found in _read(path, suffix, content, url=url, charset=charset):
         if isinstance(found, Quarantined):
             yield found
             continue
@@ -35,7 +39,10 @@ def read_documents(path: str, suffix: str, content: bytes) -> Iterator[Document 
         yield document if document.text.strip() else Quarantined(document.id, "no text")
 
 
-def _read(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarantined]:
+def _read(
+    path: str, suffix: str, content: bytes, *, url: str = "", charset: str = ""
+) -> Iterator[Document | Quarantined]:
+    declared = (charset,) if charset else ()
     try:
         match suffix:
             case ".csv" | ".tsv":
@@ -43,7 +50,7 @@ def _read(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarant
             case ".jsonl":
                 yield from read_faq_lines(decode(content), path=path)
             case ".html" | ".htm":
-                yield read_html(decode_html(content), path=path)
+                yield read_html(decode_html(content, *declared), path=path, url=url)
             case ".docx":
                 yield read_docx(content, path=path)
             case ".pdf":
@@ -64,9 +71,10 @@ def _read(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarant
             case ".zip":
                 yield from _read_archive(content, path=path)
             case ".txt":
-                yield read_page(decode(content), path=path, markup="plain")
+                yield read_page(decode(content, declared=declared), path=path, markup="plain")
             case _:
-                yield read_page(decode(content), path=path, markup="markdown", jsx=suffix == ".mdx")
+                text = decode(content, declared=declared)
+                yield read_page(text, path=path, markup="markdown", jsx=suffix == ".mdx")
     except Unfit as unfit:
         yield Quarantined(path, str(unfit))
 
@@ -82,7 +90,7 @@ def _read_archive(content: bytes, *, path: str) -> Iterator[Document | Quarantin
                 yield exported(found) if isinstance(found, Document) else found
 
 
-def decode_html(content: bytes) -> str:
-    """A page's text. If it is no UTF-8, the encoding is the one declared near its top. Raises Unfit."""
+def decode_html(content: bytes, *served: str) -> str:
+    """A page's text. What its server names comes before the encoding that is declared near its top. Raises Unfit."""
     declared = _CHARSET.search(content, 0, 2_048)
-    return decode(content, declared=declared[1].decode("ascii", "ignore").lower() if declared else "")
+    return decode(content, declared=(*served, declared[1].decode("ascii", "ignore") if declared else ""))

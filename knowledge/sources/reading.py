@@ -60,7 +60,8 @@ def _answers(request: Mapping[str, Any], content: bytes) -> Iterator[Mapping[str
             is_index, addresses = read_sitemap(content)
             yield {"is_index": is_index, "addresses": addresses}
             return
-        for found in read_documents(request["path"], request["suffix"], content):
+        web = {"url": request.get("url", ""), "charset": request.get("charset", "")}
+        for found in read_documents(request["path"], request["suffix"], content, **web):
             yield asdict(found) if isinstance(found, Document) else {"left_out": asdict(found)}
     except MemoryError:
         raise

@@ -76,11 +76,13 @@ from knowledge.questions import facets, without_identifiers
 from knowledge.secrets import find_secrets
 from knowledge.site_markup import plain_markdown
 from knowledge.sources.asciidoc import read_asciidoc
+from knowledge.sources.encodings import decode
 from knowledge.sources.faq import read_faq, read_faq_lines
 from knowledge.sources.files import Unfit
 from knowledge.sources.html import read_html
 from knowledge.sources.org import read_org
 from knowledge.sources.reader import decode_html
+from knowledge.sources.robots import forbids_indexing, read_robots
 from knowledge.text import count_hidden, visible
 from tests.turns.arrivals import ME
 
@@ -292,6 +294,11 @@ def html(text: str) -> None:
         read_html(f"<html><body>{text}</body></html>", path="a.html")
 
 
+def older(text: str, *, encoding: str = "cp1252") -> None:
+    with suppress(Unfit):  # no language has such words
+        decode(text.encode(encoding, "replace") + "ü".encode("cp1252"))
+
+
 READERS: dict[str, Callable[[str], object]] = {
     # What comes in
     "clean": lambda text: clean(text, limit=LENGTH),
@@ -391,6 +398,15 @@ READERS: dict[str, Callable[[str], object]] = {
     "Org": lambda text: read_org(text, path="a.org"),
     "chunks": lambda text: chunk(page(text)),
     "HTML": html,
+    "older encoding": older,
+    "older double encoding": partial(older, encoding="cp932"),
+    "robots.txt": lambda text: read_robots(f"User-agent: *\nDisallow: {text}\n{text}").allows(
+        f"https://a.example/{text}"
+    ),
+    "rule with wildcards": lambda text: read_robots("User-agent: *\nDisallow: /*a*a*$").allows(
+        f"https://a.example/{text}"
+    ),
+    "noindex": lambda text: forbids_indexing([text, f"a: {text}"]),
     "HTML charset": lambda text: decode_html(f"<meta {text}".encode()),
     "FAQ": lambda text: list(read_faq_lines(text, path="a.jsonl")),
     "FAQ table": lambda text: list(read_faq(f"question,answer\n{text},{text}\n", path="a.csv")),

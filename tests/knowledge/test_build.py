@@ -161,7 +161,7 @@ async def test_a_change_within_the_same_time_stamp_is_seen(kb: Path, library: Pa
 
 
 async def test_bad_files_are_reported_and_the_rest_is_built(kb: Path, library: Path, embedder: TableEmbedder) -> None:
-    (library / "broken.md").write_bytes(b"caf\xe9 \xff")
+    (library / "broken.md").write_bytes(b"caf\x8f\xd5 \x90\xf7")
     (library / "empty.md").write_text("---\ntitle: Nothing\n---\n\n")
     (library / "table.csv").write_text("sku,price\n1,2\n")
     os.mkfifo(library / "pipe.md")
@@ -169,7 +169,7 @@ async def test_bad_files_are_reported_and_the_rest_is_built(kb: Path, library: P
     report = await rebuild(kb, library, embedder)
 
     assert {one.name: one.reason for one in report.quarantined} == {
-        "broken.md": "not UTF-8 text (byte 3)",
+        "broken.md": "not UTF-8 text (byte 3), and no other encoding fits it clearly: save it as UTF-8",
         "empty.md": "no text",
         "table.csv": "no columns named question and answer",
         "pipe.md": "not a regular file",

@@ -104,7 +104,7 @@ def test_a_pages_own_ids_are_what_a_link_to_a_section_uses() -> None:
 def test_a_page_in_an_older_encoding_is_read_as_it_declares() -> None:
     page = '<html><head><meta charset="windows-1252"></head><body><p>Größe: 5 €</p></body></html>'
     assert "Größe: 5 €" in document("a.html", page.encode("windows-1252")).text
-    assert reason("a.html", page.replace("windows-1252", "zlib").encode("windows-1252")).startswith("not UTF-8 text")
+    assert "Größe: 5 €" in document("a.html", page.replace("windows-1252", "zlib").encode("windows-1252")).text
 
 
 def test_pages_that_are_made_to_hang_a_parser_are_refused_at_once() -> None:

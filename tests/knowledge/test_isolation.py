@@ -135,7 +135,7 @@ def replace_reading(monkeypatch: pytest.MonkeyPatch, folder: Path, before: str, 
         "from knowledge.sources import reading\n"
         "def refuse(*_given): raise ValueError\n"
         f"{before}\n"
-        f"def read_documents(path, suffix, content):\n    {body}\n"
+        f"def read_documents(path, suffix, content, **web):\n    {body}\n"
         "reading.read_documents = read_documents\n"
         "reading.main()\n"
     )

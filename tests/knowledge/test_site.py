@@ -18,6 +18,7 @@ from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.generations import Generations
 from knowledge.report import BuildReport
+from knowledge.sources import pace
 from knowledge.sources import site as module
 from knowledge.sources.files import SUFFIXES, Listing
 from knowledge.sources.sitemap import read_sitemap
@@ -38,6 +39,8 @@ class Site:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """A page as HTML with its hash as ETag; a number as a status."""
         condition = request.headers.get("If-None-Match", "")
+        if request.path == "/robots.txt" and request.path not in self.pages:
+            return web.Response(status=404)
         self.asked.append((request.path, condition))
         page = self.pages.get(request.path, 404)
         if isinstance(page, web.Response):
@@ -74,6 +77,12 @@ async def open_site() -> AsyncIterator[Site]:
         yield site
     finally:
         await runner.cleanup()
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask again at once."""
+    monkeypatch.setattr(pace, "BACK_OFF", (0.0, 0.0))
 
 
 @pytest.fixture
@@ -224,7 +233,7 @@ async def test_few_pages_are_asked_for_at_the_same_time(site: Site, tmp_path: Pa
         site.pages |= {f"/p/{number}": page(str(number)) for number in range(20)}
         site.lists(*(f"/p/{number}" for number in range(20)))
         await fetch(site.source(), tmp_path)
-    assert most <= module.AT_ONCE
+    assert most <= config.AT_ONCE
 
 
 def private_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +268,11 @@ async def test_a_redirect_to_a_private_address_is_not_followed(
 
     private_away(monkeypatch)
     source = site.source(
-        hosts=["127.0.0.1", "localhost"], sitemap=None, pages=[f"{site.url}/help/returns"], private=False
+        hosts=["127.0.0.1", "localhost"],
+        sitemap=None,
+        pages=[f"{site.url}/help/returns"],
+        private=False,
+        robots=False,
     )
     with pytest.raises(SourceUnreadable, match="leads to a private address"):
         await fetch(source, tmp_path)

@@ -84,13 +84,17 @@ def test_a_source_that_is_missing_or_of_no_known_kind_is_an_error_of_its_own(tmp
         list_files(tmp_path / name)
 
 
+NO_OTHER = ", and no other encoding fits it clearly: save it as UTF-8"
+
+
 def test_a_page_that_is_no_text_says_why() -> None:
     rows = [
         (b"", "empty"),
         (b" \n\t", "empty"),
-        (b"caf\xe9", "not UTF-8 text (byte 3)"),
+        (b"caf\x8f\xd5\x90\xf7", f"not UTF-8 text (byte 3){NO_OTHER}"),
+        (b"\xd0\xcf\x11\xe0\xa1", f"not UTF-8 text (byte 0){NO_OTHER}"),
         (b"PK\x03\x04\x00\x00", "binary, not text"),
-        (b"\xff\xfea", "not UTF-8 text (byte 2)"),
+        (b"\xff\xfea", "damaged UTF-16 text"),
     ]
     misses = [
         (content, got) for content, reason in rows if (got := reasons(read("page.md", content))) != {"page.md": reason}
