@@ -40,6 +40,7 @@ from bot.cases.cases import Cases
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.staff import Staff
+from bot.cases.step import Stepping
 from bot.clock import SystemClock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
@@ -192,11 +193,11 @@ def _erasure(database: Database) -> Erasure:
     nothing, clock = cast(Any, Nowhere()), SystemClock()
     sentences = load_sentences()
     messages = CaseMessages(sentences, AGENTS)
-    of_cases = Cases(database, nothing, nothing, nothing, clock, messages, Metrics())
+    of_cases = Cases(Stepping(database, nothing, clock, messages), nothing, nothing, Metrics())
     nothing.cases = of_cases
     relay = Relay(database, nothing, nothing, nothing, clock, messages, Staff(nothing, clock, agent_channel=AGENTS))
     thoughts = MessageEdits(database, nothing, clock, sentences, nothing, relay)
-    return Erasure(database, nothing, nothing, of_cases, thoughts, Interrupts(), Nowhere().show)
+    return Erasure(database, nothing, clock, nothing, nothing, of_cases, thoughts, Interrupts(), Nowhere().show)
 
 
 async def _ask(database: Database, user: str) -> inbox.InboxItem:

@@ -34,6 +34,7 @@ from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
+from bot.cases.step import Stepping
 from bot.clock import Clock, SystemClock
 from bot.desk.budgets import Allowance, Budgets, paced
 from bot.desk.danger.asking import build_sorter
@@ -103,7 +104,13 @@ from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.handover_requests import HandoverRequests
 from bot.turns.incoming import Notices
-from bot.turns.interactions import Interactions
+from bot.turns.interactions.article_steps import ArticleSteps
+from bot.turns.interactions.case_steps import CaseSteps
+from bot.turns.interactions.customers import CustomerInteractions
+from bot.turns.interactions.draft_steps import DraftSteps
+from bot.turns.interactions.interactions import Interactions
+from bot.turns.interactions.replies import Replies
+from bot.turns.interactions.staff import StaffInteractions
 from bot.turns.leftovers import Leftovers
 from bot.turns.ownership import EpochReader
 from bot.turns.refusals import Refusals
@@ -281,7 +288,7 @@ async def open_app(
             opened.bases,
             opened.models,
             help_center.schedule,
-            SlaTimers(cases.cases, settings.desk_lead),
+            SlaTimers(cases.cases.stepping, slack.directory, settings.desk_lead),
             help_center.replication,
             help_center.publishing,
             Upkeep(database, clock),
@@ -419,12 +426,9 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
     settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
     outbox, messages, channel = delivery.outbox, delivery.messages, opened.agent_channel
     cases = Cases(
-        database,
-        outbox,
+        Stepping(database, outbox, clock, messages),
         slack.chat,
         slack.directory,
-        clock,
-        messages,
         opened.metrics,
         settings.open_cases,
         settings.desk_channels,
@@ -579,22 +583,21 @@ def build_turns(
     handover_requests = HandoverRequests(
         opened.me, database, slack.chat, slack.directory, clock, sentences, identities, cases
     )
+    replies = Replies(slack.chat)
+    case_steps = CaseSteps(cases, parts.relay, Why(database, opened.bases.public), replies)
+    draft_steps = DraftSteps(database, clock, desk.drafting, parts.drafts, replies)
+    article_steps = ArticleSteps(database, clock, desk.learning, articles, replies)
     interactions = Interactions(
-        database=database,
-        chat=slack.chat,
-        clock=clock,
-        sentences=sentences,
-        identities=identities,
-        cases=cases,
-        relay=parts.relay,
-        drafts=parts.drafts,
-        drafting=desk.drafting,
+        customers=CustomerInteractions(database, sentences, identities, cases, replies),
+        staff=StaffInteractions(
+            cases,
+            replies,
+            accept=inbox.accept,
+            steps={**case_steps.table(), **draft_steps.table(), **article_steps.table()},
+            abandons={"case.draft": draft_steps.abandon, "kb.suggest": article_steps.abandon},
+        ),
         handover_requests=handover_requests,
-        learning=desk.learning,
-        articles=articles,
-        erasure=Erasure(database, slack.directory, identities, cases, edits, interrupts, home.show),
-        accept=inbox.accept,
-        why=Why(database, opened.bases.public),
+        erasure=Erasure(database, outbox, clock, slack.directory, identities, cases, edits, interrupts, home.show),
     )
     summaries = Summaries(
         database=database,

@@ -39,7 +39,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
             return
         language = await desk.language(interaction.author)
         # A customer who has called a person by now is not asked to rephrase.
-        words = await desk.cases.status_text(interaction.thread, language) or desk.sentences.say(language, "rephrase")
+        status = await desk.cases.status.of_thread(interaction.thread, language)
+        words = status or desk.sentences.say(language, "rephrase")
         await desk.chat.respond(body.get("response_url") or "", text=words)
 
 

@@ -9,8 +9,8 @@ from functools import partial
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.cases import UnknownCase
 from bot.cases.dialogs import NO_SUCH_CASE
+from bot.cases.step import UnknownCase
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.help_center.library import Refresh

@@ -28,7 +28,7 @@ from bot.slack.api.views import Views
 from bot.store.bodies import InteractionBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from bot.turns.interactions import interaction_thread
+from bot.turns.interactions.replies import interaction_thread
 from handlers.payloads import SlashCommand
 
 

@@ -46,7 +46,7 @@ def _read(pattern: re.Pattern[str], action: Action) -> tuple[str, str]:
 async def _thanks(desk: Desk, ref: str, person: str) -> str:
     """Return the answer to a score. If the case is no longer solved, it includes the status text."""
     language = await desk.language(person)
-    return f"{desk.sentences.say(language, 'thanks_for_rating')} {await desk.cases.moved_since(ref, language)}".strip()
+    return f"{desk.sentences.say(language, 'thanks_for_rating')} {await desk.cases.status.since(ref, language)}".strip()
 
 
 async def _keep(desk: Desk, subject: str, person: str, value: str) -> None:

@@ -12,7 +12,7 @@ from bot.conversation import ThreadRef
 from bot.help_center.articles import UnknownArticle, status_text
 from bot.slack.api.errors import SlackRefused
 from bot.slack.api.transport import Block
-from bot.turns.interactions import interaction_thread
+from bot.turns.interactions.replies import interaction_thread
 from bot.views import dialogs
 from handlers.actions import read_interaction
 from handlers.desk import Desk

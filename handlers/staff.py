@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.cases.buttons import BUTTONS, SUBMISSIONS, Button
 from bot.cases.dialogs import DIALOGS
 from bot.store.inbox import Arrival
-from bot.turns.interactions import interaction_thread
+from bot.turns.interactions.replies import interaction_thread
 from handlers.actions import log_unknown, read_interaction
 from handlers.desk import Desk
 from handlers.dialogs import open_dialog

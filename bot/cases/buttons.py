@@ -1,7 +1,7 @@
 """The table of buttons: everything that people can press, choose from a menu or submit, and the rules for each.
 
 Authorisation, lanes, dialogs, retries, the removal of stale buttons and docs/reference/buttons.md read it.
-bot/turns/interactions.py binds a button's id to the code that it runs. An id that is not in the table does nothing.
+bot/turns/interactions binds a button's id to the code that it runs. An id that is not in the table does nothing.
 
 Each step of a case renders its card again. Other messages keep their buttons until a step makes these useless. The
 transaction of that step updates the messages.

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from bot.cases.buttons import BUTTONS
-from bot.cases.cases import Cases, UnknownCase
+from bot.cases.cases import Cases
+from bot.cases.step import UnknownCase
 from bot.conversation import ThreadRef
 from bot.slack.api.chat import Chat
 from bot.slack.api.errors import SlackRefused
@@ -59,8 +60,8 @@ class Dialogs:
         try:
             case = await self.cases.find(about.case.partition("/")[0])
             is_theirs = case.is_with(user) or not button.speaks
-            if button.is_useless(case) or not is_theirs or self.cases.messages.desk(case) != channel:
-                await self.cases.tell_moved_on(case, user, action, channel=channel, thread_ts=in_thread)
+            if button.is_useless(case) or not is_theirs or self.cases.desk(case) != channel:
+                await self.cases.status.tell_staff(case, user, action, channel=channel, thread_ts=in_thread)
                 return
             dialog = await DIALOGS[button.dialog](self.cases, case, str(about))
             if isinstance(dialog, str):
@@ -116,7 +117,7 @@ async def _merge(cases: Cases, case: Case, about: str) -> Block | str:
 
 async def _edit_draft(cases: Cases, case: Case, about: str) -> Block | str:
     asked, number = numbers_of(About.of(about, team=case.thread.team).case)
-    async with cases.database.transaction() as tx:
+    async with cases.stepping.database.transaction() as tx:
         texts = await drafts.find(tx, case.id, asked)
     if not 1 <= number <= len(texts):
         return NO_SUCH_DRAFT

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.cases.case import owned
-from bot.cases.cases import UnknownCase, the_case
 from bot.cases.messages import payload
 from bot.cases.relay import Relay, gone
+from bot.cases.step import UnknownCase, the_case
 from bot.clock import Clock
 from bot.slack.blocks import Card
 from bot.slack.mrkdwn import escape

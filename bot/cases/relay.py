@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bot.cases.case import speaking
-from bot.cases.cases import lock_of, the_case
 from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, file_names, withdrawn, words_beside
 from bot.cases.messages import CaseMessages, copy_for_staff, payload, quoted
 from bot.cases.staff import Staff
+from bot.cases.step import lock_of, the_case
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import language_for

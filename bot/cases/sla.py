@@ -18,10 +18,11 @@ from dataclasses import dataclass, field, replace
 
 from bot.alerts import Alerts
 from bot.cases import case as steps
-from bot.cases.cases import Cases, lock_of
+from bot.cases.step import Stepping, lock_of
 from bot.clock import JUMP_SECONDS, JumpWatch
+from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
-from bot.store import audit, cases, inbox
+from bot.store import cases, inbox
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
 from bot.store.statements import clock_differs, lock
@@ -43,14 +44,15 @@ ACTOR = "frontdesk"
 class SlaTimers:
     """The timers of all cases."""
 
-    cases: Cases
+    stepping: Stepping
+    directory: Directory
     lead: str | None = None
     """The Slack user who gets a direct message from the second SLA step on."""
     alerts: Alerts = field(default_factory=Alerts)
     _jumps: JumpWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_jumps", JumpWatch(self.cases.clock))
+        object.__setattr__(self, "_jumps", JumpWatch(self.stepping.clock))
 
     async def run(self) -> None:
         """Poll and advance due cases until cancelled."""
@@ -59,15 +61,15 @@ class SlaTimers:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - even out of memory, the timers must go on
                 self.alerts.tell(logger, "due cases could not be read", about=type(error).__name__)
-            await self.cases.clock.sleep(SLA_POLL_INTERVAL)
+            await self.stepping.clock.sleep(SLA_POLL_INTERVAL)
 
     async def look(self) -> None:
         """Advance the cases that are due by now. While the desk is closed, only resolved ones."""
         if (jump := self._jumps.look()) and not await self._follow(jump):
             return
-        now = self.cases.clock.now()
-        states = ("resolved", *WAITING) if self.cases.targets.hours.is_open(now) else ("resolved",)
-        async with self.cases.database.transaction() as tx:
+        now = self.stepping.clock.now()
+        states = ("resolved", *WAITING) if self.stepping.targets.hours.is_open(now) else ("resolved",)
+        async with self.stepping.database.transaction() as tx:
             found = await cases.due_by(tx, now, states=states, limit=MAX_CASES)
         for case in found:
             try:
@@ -79,12 +81,12 @@ class SlaTimers:
     async def _follow(self, jump: float) -> bool:
         """Delay due cases by a jump of the clock. Return False while the clock cannot be trusted."""
         told = {"seconds": round(jump, 1)}
-        async with self.cases.database.transaction() as tx:
-            differs = await clock_differs(tx, self.cases.clock.now())
+        async with self.stepping.database.transaction() as tx:
+            differs = await clock_differs(tx, self.stepping.clock.now())
             if abs(differs) >= JUMP_SECONDS:
                 self.alerts.tell(logger, CLOCK_DIFFERS, about="clock", **told, ahead=round(differs, 1))
                 return False
-            if self.cases.database.is_alone:
+            if self.stepping.database.is_alone:
                 told["cases_put_off"] = await cases.put_off(tx, jump)
         self._jumps.settle()
         logger.warning("the clock has jumped: it was set, or the machine slept", extra=told)
@@ -95,33 +97,32 @@ class SlaTimers:
             case "resolved":
                 await self._become(case, steps.close(case), "closed", ())
             case "out_of_hours":
-                opened = steps.open_up(case, targets=self.cases.targets)
-                await self._become(case, opened, "desk_opened", self.cases.messages.desk_opened(_next(opened)))
+                opened = steps.open_up(case, targets=self.stepping.targets)
+                await self._become(case, opened, "desk_opened", self.stepping.messages.desk_opened(_next(opened)))
             case _:
                 await self._breach(case, now)
 
     async def _breach(self, case: Case, now: float) -> None:
-        targets = self.cases.targets
+        targets = self.stepping.targets
         higher = _next(steps.breach(case, now=now, targets=targets))
         lead = await self._lead_channel() if higher.step >= 2 else None
-        async with self.cases.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             spoke = await inbox.last_said(tx, case.thread, case.customer)
         waited = targets.hours.between(case.waiting_since or case.opened_at, now) / 60
-        rows = self.cases.messages.breached(higher, case, waited=waited, spoke=spoke, lead=lead)
+        rows = self.stepping.messages.breached(higher, case, waited=waited, spoke=spoke, lead=lead)
         await self._become(case, higher, f"sla_step_{higher.step}", rows)
 
     async def _become(self, before: Case, after: Case, action: str, rows: Sequence[Outgoing]) -> None:
         """Save the case and queue the messages, unless the case has changed since it was read."""
-        now = self.cases.clock.now()
-        async with self.cases.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             # A claim at this moment comes before or after this change, and owns the case either way.
             await lock(tx, lock_of(before.thread))
             changed = await cases.change(tx, before, after)
             if changed is None:
                 return
-            await self.cases.say(tx, before, changed, rows)
-            await audit.note(tx, actor=ACTOR, action=f"case.{action}", subject=before.ref, now=now)
-        self.cases.outbox.wake()
+            await self.stepping.say(tx, before, changed, rows)
+            await self.stepping.note(tx, ACTOR, action, before)
+        self.stepping.outbox.wake()
 
     async def _lead_channel(self) -> str | None:
         """The channel of direct messages with the lead. None without a lead, or if Slack refuses."""
@@ -129,7 +130,7 @@ class SlaTimers:
             return None
         try:
             async with asyncio.timeout(LEAD_TIMEOUT_SECONDS):
-                return await self.cases.directory.open_dm(self.lead)
+                return await self.directory.open_dm(self.lead)
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.error("DESK_LEAD cannot be messaged", extra={"reason": str(error)})
             return None

@@ -29,8 +29,8 @@ from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMess
 from bot.agent.patterns import Drafts, Terms, brainstorm, spent_on_brainstorm
 from bot.agent.tools import Context
 from bot.cases.case import MovedOn
-from bot.cases.cases import the_case
 from bot.cases.drafts import VOICES, CaseDrafts, drafts_key
+from bot.cases.step import the_case
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk.answers import Evidence, page_text, passages_text

@@ -31,8 +31,8 @@ from bot.agent.patterns import Terms, single, spent_on
 from bot.agent.tools import Context
 from bot.agent.wording import without_tags
 from bot.cases.case import MovedOn
-from bot.cases.cases import the_case
 from bot.cases.messages import payload
+from bot.cases.step import the_case
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk.budgets import Budgets

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
-from bot.cases.waiting import Waiting
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk.budgets import Budgets, Window
@@ -283,7 +282,7 @@ class CustomerMessages:
         await self.answers.leftovers.close(item)
         await self.relay.from_customer(case, item, incoming.customer)
         if offers_end:
-            await Waiting(self.cases).offer_end(case.ref, key=f"turn/{item.id}/settled")
+            await self.cases.offer_end(case.ref, key=f"turn/{item.id}/settled")
         return "relayed"
 
     async def _help(self, case: Case, incoming: IncomingMessage) -> str:

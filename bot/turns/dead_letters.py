@@ -19,7 +19,7 @@ from bot.store.inbox import Finish, InboxItem
 from bot.turns.edits import MessageEdits
 from bot.turns.hearing import is_for_a_person
 from bot.turns.incoming import Notices
-from bot.turns.interactions import Interactions
+from bot.turns.interactions.interactions import Interactions
 from bot.turns.leftovers import Leftovers
 
 logger = logging.getLogger(__name__)
@@ -71,10 +71,10 @@ class DeadLetters:
             case "staff":
                 await self.relay.not_sent(item)
             case "interaction" if (button := BUTTONS.get(item.interaction.action)) is not None:
-                if button.who == "customer":
-                    await self._call_person(item)
-                else:
+                if button.who in ("staff", "anyone"):
                     await self.interactions.tell_failed(item)
+                else:
+                    await self._call_person(item)
             case "message":
                 await self._take_over(item)
             case "edit" if item.edit.answers:
@@ -82,11 +82,13 @@ class DeadLetters:
 
     async def _take_over(self, item: InboxItem) -> None:
         """Call a person in place of an answer. No one waits for an answer to a message that was not for us."""
-        await self.leftovers.close(item)
         if item.message.to_us or is_for_a_person(item.words):
             await self._call_person(item)
+        else:
+            await self.leftovers.close(item)
 
     async def _call_person(self, item: InboxItem) -> None:
+        await self.leftovers.close(item)
         customer = await author_of(self.identities, item)
         await self.cases.open(item.thread, customer, reason="technical", priority="high")
 

@@ -26,6 +26,7 @@ from bot.failpoints import failpoint
 from bot.ingest.interrupts import Interrupts
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.outbox import Outbox
 from bot.store import audit, forgetting, inbox, interrupts, outbox, persons, spending, threads, turns
 from bot.store.bodies import InteractionBody, body_as
 from bot.store.cases import ERASED
@@ -76,6 +77,8 @@ class Erasure:
     """Carries erasures out. `bot.app` puts the parts together."""
 
     database: Database
+    outbox: Outbox
+    clock: Clock
     directory: Directory
     identities: Identities
     cases: Cases
@@ -94,7 +97,7 @@ class Erasure:
             await self._take_out(item, within)
             await self._erase(item, channel, words, within=within)
             failpoint("person_erased")
-            self.cases.outbox.wake()
+            self.outbox.wake()
         # An attempt before a crash may have done everything but this.
         await self.database.scrub()
         with contextlib.suppress(SlackRefused, SlackUnanswered, StoreUnavailable):
@@ -108,7 +111,7 @@ class Erasure:
         if channel:
             async with self.database.transaction() as tx:
                 await self._tell(tx, f"failed/{item.id}/{item.fence}", channel, words)
-            self.cases.outbox.wake()
+            self.outbox.wake()
 
     async def _farewell(self, item: InboxItem, *keys: str) -> tuple[str, str]:
         """Return the channel for the person, empty if Slack does not know them, and the sentences in their language."""
@@ -127,16 +130,16 @@ class Erasure:
             told = await persons.interrupt_deleted(tx, item.author)
         for each in told:
             self.interrupts.tell(each, "deleted")
-        end = self.cases.clock.monotonic() + RUNNING_TURNS_TIMEOUT
-        while told and self.cases.clock.monotonic() < end:
+        end = self.clock.monotonic() + RUNNING_TURNS_TIMEOUT
+        while told and self.clock.monotonic() < end:
             async with self.database.transaction() as tx:
                 if not await persons.still_open(tx, told):
                     return
-            await self.cases.clock.sleep(RUNNING_TURNS_POLL_INTERVAL)
+            await self.clock.sleep(RUNNING_TURNS_POLL_INTERVAL)
 
     async def _take_out(self, item: InboxItem, within: Bounds) -> None:
         """Erase what the person wrote where others write too, and unfinished rows, as if they had deleted it."""
-        after, steps = 0, Steps(self.database, self.cases.clock)
+        after, steps = 0, Steps(self.database, self.clock)
         while True:
             async with self.database.transaction() as tx:
                 batch = await forgetting.next_items(
@@ -153,7 +156,7 @@ class Erasure:
                 for messages in together.values():
                     await self.edits.deleted_together(messages, pieces=pieces)
             if together:
-                self.cases.outbox.wake()
+                self.outbox.wake()
                 failpoint("messages_taken_out")
 
     async def _erase(self, item: InboxItem, channel: str, words: str, *, within: Bounds) -> None:
@@ -176,7 +179,7 @@ class Erasure:
 
         So an attempt after a crash still finds them.
         """
-        now = self.cases.clock.now()
+        now = self.clock.now()
         async with steps.pieces() as pieces:
             tx = await pieces.go_on()
             await forgetting.close_items(tx, batch, now=now)
@@ -218,7 +221,7 @@ class Erasure:
                 await withdrawals.clear(thread)
             async with withdrawals.steps.transaction() as tx:
                 await forgetting.forget_threads(tx, item.author, {answer.thread for answer in answers})
-                await self._count(tx, item, await forgetting.erase_answers(tx, answers, now=self.cases.clock.now()))
+                await self._count(tx, item, await forgetting.erase_answers(tx, answers, now=self.clock.now()))
 
     async def _erase_cases(self, item: InboxItem, withdrawals: "_Withdrawals", by: str) -> None:
         async with self.database.transaction() as tx:
@@ -240,7 +243,7 @@ class Erasure:
 
     async def _finish(self, item: InboxItem, channel: str, words: str, *, by: str) -> None:
         """Erase what else is stored about the person, and add the audit entry."""
-        steps = Steps(self.database, self.cases.clock)
+        steps = Steps(self.database, self.clock)
         while True:
             async with steps.transaction() as tx:
                 uses = await forgetting.erase_costs(tx, item.author, limit=steps.next_size())
@@ -249,7 +252,7 @@ class Erasure:
                 await self._count(tx, item, Counter(costs=uses))
         async with self.database.transaction() as tx:
             counts = await self._count(tx, item, await forgetting.erase_preferences(tx, item.author))
-            now = self.cases.clock.now()
+            now = self.clock.now()
             await persons.close_requests(tx, item.author, item=item.id, now=now)
             await audit.note(tx, actor=by, action="person.erased", subject=item.author, detail=counts, now=now)
             if channel:
@@ -268,7 +271,7 @@ class Erasure:
         return erased
 
     async def _tell(self, tx: Transaction, name: str, channel: str, words: str) -> None:
-        await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.cases.clock.now())
+        await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.clock.now())
 
     async def _untitle(self, tx: Transaction, own: Collection[ThreadRef]) -> None:
         """Replace the titles of the sessions in the person's threads, because these quote what they wrote."""
@@ -279,7 +282,7 @@ class Erasure:
             title = sentences.say(sentences.language_for(languages.get(thread.key, "")), "session_untitled")
             key = f"{KEPT}title/{thread.channel}/{thread.ts}"
             rows.append(Outgoing(key, "session", thread.channel, {"title": title}, thread_ts=thread.ts))
-        await outbox.add(tx, *rows, now=self.cases.clock.now())
+        await outbox.add(tx, *rows, now=self.clock.now())
 
     async def _book(self, tx: Transaction, batch: Batch) -> None:
         """Save the costs of unfinished turns."""
@@ -287,7 +290,7 @@ class Erasure:
         for each in batch.items:
             if each.id in unfinished:
                 for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
-                    await spending.add(tx, use, now=self.cases.clock.now())
+                    await spending.add(tx, use, now=self.clock.now())
 
 
 class _Withdrawals:
@@ -297,8 +300,8 @@ class _Withdrawals:
         self._erasure = erasure
         self._item = item
         self.within = within
-        self.steps = Steps(erasure.database, erasure.cases.clock)
-        self._posts = Steps(erasure.database, erasure.cases.clock)
+        self.steps = Steps(erasure.database, erasure.clock)
+        self._posts = Steps(erasure.database, erasure.clock)
         self._cleared: set[str] = set()
 
     async def clear(self, thread: ThreadRef) -> None:
@@ -321,7 +324,7 @@ class _Withdrawals:
                     self.within,
                     before=before,
                     limit=self._posts.next_size(),
-                    now=erasure.cases.clock.now(),
+                    now=erasure.clock.now(),
                 )
                 if erased is None:
                     return

@@ -118,7 +118,7 @@ class HandoverRequests:
 
     async def _tell_stands(self, item: InboxItem, case: Case, customer: Customer) -> None:
         if customer.user == item.author:
-            await self.cases.tell_customer(case, item.thread, customer)
+            await self.cases.status.tell_customer(case, item.thread, customer)
         else:
             await self._tell(item, f"{case.ref} is already open.")
 

@@ -57,7 +57,7 @@ async def test_who_is_helped_already_is_not_offered_it_again(database: Database,
     desk = Desk(database, slack, None)
     case = await desk.opens()
     await desk.after(30)
-    await desk.waiting.keep_helping(case.ref, CUSTOMER.user)
+    await desk.cases.keep_helping(case.ref, CUSTOMER.user)
     await desk.after(30)
     assert "no one has been free" in desk.posts("D0CUSTOMERA")[-1]["text"]
     assert buttons(desk, "D0CUSTOMERA") == [["esc.cancel"]]
@@ -81,13 +81,13 @@ async def test_of_a_closed_desk_each_button_goes_when_it_has_served(database: Da
     desk.clock.advance(-12 * HOUR)
     case = await desk.opens()
     assert buttons(desk, "D0CUSTOMERA") == [["esc.urgent", "esc.wait", "esc.cancel"]]
-    await desk.waiting.can_wait(case.ref, CUSTOMER.user)
+    await desk.cases.can_wait(case.ref, CUSTOMER.user)
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA") == [["esc.urgent", "esc.cancel"], ["esc.keep"]]
-    await desk.waiting.urge(case.ref, CUSTOMER.user)
+    await desk.cases.urge(case.ref, CUSTOMER.user)
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA")[0] == ["esc.cancel"]
-    await desk.waiting.keep_helping(case.ref, CUSTOMER.user)
+    await desk.cases.keep_helping(case.ref, CUSTOMER.user)
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA") == [["esc.cancel"]]
     await desk.cases.claim(case.ref, AGENT)
@@ -140,10 +140,10 @@ async def test_who_writes_never_mind_in_the_moment_of_a_claim_is_offered_nothing
 ) -> None:
     desk = Desk(database, slack, None)
     case = await desk.opens()
-    await desk.waiting.offer_end(case.ref, key="turn/1/settled")
+    await desk.cases.offer_end(case.ref, key="turn/1/settled")
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA") == [["esc.cancel"], ["esc.cancel"]]
     await desk.cases.claim(case.ref, AGENT)
-    await desk.waiting.offer_end(case.ref, key="turn/2/settled")
+    await desk.cases.offer_end(case.ref, key="turn/2/settled")
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA") == []

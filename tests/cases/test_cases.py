@@ -5,19 +5,18 @@ import asyncio
 import pytest
 
 from bot.cases.case import MovedOn
-from bot.cases.cases import OPEN_CASES, Cases, UnknownCase
-from bot.cases.messages import CaseMessages
+from bot.cases.cases import OPEN_CASES, Cases
+from bot.cases.step import UnknownCase
 from bot.conversation import Customer, ThreadRef
-from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
 from bot.store import outbox as rows
 from bot.store import threads
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.turns.answering import build_cases
 from tests.turns.arrivals import TEAM, arrival, begin
 
 THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
@@ -30,15 +29,7 @@ async def cases(database: Database, slack: LocalSlack) -> Cases:
         await begin(tx, arrival("1.1", text="My parcel is lost, card 4111 1111 1111 1111"))
     clock = ManualClock()
     outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
-    return Cases(
-        database,
-        outbox,
-        slack.client.chat,
-        slack.client.directory,
-        clock,
-        CaseMessages(load_sentences(), "C0AGENTS"),
-        Metrics(),
-    )
+    return build_cases(database, outbox, slack.client, clock)
 
 
 async def keys(database: Database) -> list[str]:

@@ -9,23 +9,21 @@ from typing import Any
 import pytest
 
 from bot.cases.case import REOPEN_SECONDS, MovedOn
-from bot.cases.cases import USUAL_CLAIMS, Cases
 from bot.cases.hours import Hours, Targets, read_week
 from bot.cases.messages import CaseMessages
+from bot.cases.opening import USUAL_CLAIMS
 from bot.cases.sla import SlaTimers
-from bot.cases.waiting import Waiting
 from bot.conversation import ThreadRef
 from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases, outbox
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.telemetry import Metrics
 from bot.views.announcements import status_text
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
-from tests.turns.answering import CUSTOMER
+from tests.turns.answering import CUSTOMER, build_cases
 from tests.turns.arrivals import TEAM, arrival, begin
 
 AGENT, LEAD, ON_CALL = "U0AGENTA", "U0AGENTB", "<!subteam^S0ONCALL>"
@@ -45,11 +43,13 @@ class Desk:
         self.outbox = Outbox(database, slack.client.chat, slack.client.sessions, self.clock)
         targets = Targets(hours or Hours())
         messages = CaseMessages(load_sentences(), "C0AGENTS", targets=targets, on_call=ON_CALL, pages=pages)
-        self.cases = Cases(
-            database, self.outbox, slack.client.chat, slack.client.directory, self.clock, messages, Metrics()
-        )
-        self.sla, self.waiting = SlaTimers(self.cases, LEAD), Waiting(self.cases)
+        self.cases = build_cases(database, self.outbox, slack.client, self.clock, messages=messages)
+        self.sla = self.timers()
         self.threads = 0
+
+    def timers(self, lead: str | None = LEAD) -> SlaTimers:
+        """The timers of another process."""
+        return SlaTimers(self.cases.stepping, self.slack.client.directory, lead)
 
     async def opens(self, priority: Any = "medium") -> Case:
         """A case of a thread of its own, once its card is posted."""
@@ -144,7 +144,7 @@ async def test_who_claims_in_the_very_moment_of_a_call_has_the_case(desk: Desk) 
 
 
 async def test_without_a_lead_the_desk_is_called_each_time(desk: Desk) -> None:
-    desk.sla = SlaTimers(desk.cases)
+    desk.sla = desk.timers(None)
     await desk.opens()
     for minutes in (15, 15, 30):
         await desk.after(minutes)
@@ -155,7 +155,7 @@ async def test_without_a_lead_the_desk_is_called_each_time(desk: Desk) -> None:
 
 
 async def test_a_lead_whom_slack_does_not_know_is_no_reason_to_call_nobody(desk: Desk) -> None:
-    desk.sla = SlaTimers(desk.cases, "U0NOBODY")
+    desk.sla = desk.timers("U0NOBODY")
     await desk.opens()
     await desk.after(15)
     await desk.after(15)
@@ -166,7 +166,7 @@ async def test_of_several_processes_one_climbs_and_says_it_once(desk: Desk) -> N
     case = await desk.opens()
     for minutes in (15, 15):
         desk.clock.advance(minutes * MINUTE)
-        await asyncio.gather(*(SlaTimers(desk.cases, LEAD).look() for _ in range(5)))
+        await asyncio.gather(*(desk.timers().look() for _ in range(5)))
         await desk.delivers()
     assert (await desk.now(case)).step == 2
     assert len(desk.calls()) == 1
@@ -219,9 +219,9 @@ async def test_a_snooze_puts_the_next_rung_off_once_and_says_who_did_it(desk: De
     await desk.after(15)
     alert = desk.posts("C0AGENTS")[-1]
     ref, _, step = alert["blocks"][1]["elements"][1]["value"].partition("/")
-    await desk.waiting.snooze(ref, AGENT, step)
+    await desk.cases.snooze(ref, AGENT, step)
     with pytest.raises(MovedOn):
-        await desk.waiting.snooze(ref, AGENT, step)
+        await desk.cases.snooze(ref, AGENT, step)
     await desk.delivers()
     shown = str(desk.slack.workspace.messages["C0AGENTS"][alert["ts"]])
     assert f"Snoozed by <@{AGENT}>" in shown
@@ -270,14 +270,14 @@ async def test_it_is_said_honestly_whether_anybody_is_called_for_what_is_urgent(
     office = Desk(database, slack, OFFICE, pages=pages)
     office.clock.advance(-10 * HOUR)
     case = await office.opens("low")
-    await office.waiting.urge(case.ref, CUSTOMER.user)
+    await office.cases.urge(case.ref, CUSTOMER.user)
     await office.delivers()
     assert (await office.now(case)).priority == "high"
     assert ("called our colleagues on duty" in office.told()) == pages
     assert ("no one from our team is here before" in office.told()) != pages
     assert [call.startswith(ON_CALL) for call in office.calls()] == [True] * pages
     with pytest.raises(MovedOn):
-        await office.waiting.urge(case.ref, CUSTOMER.user)
+        await office.cases.urge(case.ref, CUSTOMER.user)
     claimed = await office.cases.claim(case.ref, AGENT)
     assert claimed.state == "human", "somebody may take it at any time"
 
@@ -285,14 +285,14 @@ async def test_it_is_said_honestly_whether_anybody_is_called_for_what_is_urgent(
 async def test_who_can_wait_is_offered_the_assistant_until_then(office: Desk) -> None:
     office.clock.advance(-10 * HOUR)
     case = await office.opens()
-    await office.waiting.can_wait(case.ref, CUSTOMER.user)
+    await office.cases.can_wait(case.ref, CUSTOMER.user)
     with pytest.raises(MovedOn):
-        await office.waiting.can_wait(case.ref, CUSTOMER.user)
+        await office.cases.can_wait(case.ref, CUSTOMER.user)
     await office.delivers()
     assert "esc.keep" in str(office.posts("D0CUSTOMERA")[-1]["blocks"])
-    helped = await office.waiting.keep_helping(case.ref, CUSTOMER.user)
+    helped = await office.cases.keep_helping(case.ref, CUSTOMER.user)
     assert helped.keeps_helping
-    for interaction in (office.waiting.urge, office.waiting.can_wait, office.waiting.keep_helping):
+    for interaction in (office.cases.urge, office.cases.can_wait, office.cases.keep_helping):
         with pytest.raises(MovedOn):
             await interaction(case.ref, "U0CUSTOMERB")
 
@@ -300,8 +300,8 @@ async def test_who_can_wait_is_offered_the_assistant_until_then(office: Desk) ->
 async def test_a_customer_who_can_wait_and_is_helped_already_is_not_offered_help(office: Desk) -> None:
     office.clock.advance(-10 * HOUR)
     case = await office.opens()
-    await office.waiting.keep_helping(case.ref, CUSTOMER.user)
-    await office.waiting.can_wait(case.ref, CUSTOMER.user)
+    await office.cases.keep_helping(case.ref, CUSTOMER.user)
+    await office.cases.can_wait(case.ref, CUSTOMER.user)
     await office.delivers()
     assert "esc.keep" not in str(office.posts("D0CUSTOMERA")[-1].get("blocks"))
 
@@ -431,7 +431,7 @@ async def test_a_clock_that_differs_from_the_databases_rings_nobody_until_it_agr
     if desk.database.is_alone:
         pytest.skip("SQLite has no clock of its own")
     desk.clock.jump(time.time() - desk.clock.now())
-    desk.sla = SlaTimers(desk.cases, LEAD)
+    desk.sla = desk.timers()
     await desk.opens()
     desk.clock.jump(HOUR)
     await desk.after(0)

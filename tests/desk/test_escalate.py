@@ -6,7 +6,7 @@ import pytest
 
 from bot.agent.agent import Agent, Team
 from bot.agent.tools import Context, ToolProblem, tool
-from bot.cases.cases import SUMMARY_LIMIT
+from bot.cases.opening import SUMMARY_LIMIT
 from bot.desk.escalate import escalate_tools, leaving_cases
 from bot.store import cases
 from bot.store.database import Database

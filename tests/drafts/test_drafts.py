@@ -17,16 +17,15 @@ from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolCall,
 from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.agent.replies import ModelReply
 from bot.cases.case import MovedOn
-from bot.cases.cases import Cases, UnknownCase
+from bot.cases.cases import Cases
 from bot.cases.dialogs import About, Dialogs
 from bot.cases.drafts import CaseDrafts
-from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
+from bot.cases.step import UnknownCase
 from bot.conversation import Customer, ThreadRef
 from bot.desk.budgets import Budgets
 from bot.drafts.drafts import SHOWN_CHARACTERS, Drafting, build_writer, load_voices, presentable
 from bot.guard.claim_patterns import load_wordings
-from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import drafts as draft_rows
 from bot.store import inbox, outbox, schema, spending, turns
@@ -38,7 +37,11 @@ from bot.store.outbox import OutboxRow
 from bot.store.spending import Spending
 from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
-from bot.turns.interactions import Interactions
+from bot.turns.interactions.case_steps import CaseSteps
+from bot.turns.interactions.draft_steps import DraftSteps
+from bot.turns.interactions.interactions import Interactions
+from bot.turns.interactions.replies import Replies
+from bot.turns.interactions.staff import StaffInteractions
 from bot.turns.journal import TurnJournal, open_journal
 from bot.views import staff_cards
 from handlers.dialogs import read_submission
@@ -52,7 +55,7 @@ from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
 from tests.doubles.sending import send_all
 from tests.patience import patience
 from tests.store.rows import a_case, a_turn
-from tests.turns.answering import build_relay
+from tests.turns.answering import NOTHING, build_cases, build_relay
 from tests.turns.arrivals import TEAM, arrival
 
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
@@ -146,18 +149,10 @@ async def room(database: Database) -> AsyncIterator[Room]:
         thread = ThreadRef(TEAM, "D0CUSTOMERA", thread_ts)
         async with database.transaction() as tx:
             await inbox.add(tx, arrival(thread_ts, text="How long may I return a lamp?"), now=1.0)
-        clock, sentences = ManualClock(), load_sentences()
+        clock = ManualClock()
         sender = Outbox(database, slack.client.chat, slack.client.sessions, clock)
         metrics = Metrics()
-        cases = Cases(
-            database,
-            sender,
-            slack.client.chat,
-            slack.client.directory,
-            clock,
-            CaseMessages(sentences, "C0AGENTS"),
-            metrics,
-        )
+        cases = build_cases(database, sender, slack.client, clock, metrics=metrics)
         opened = await cases.open(
             thread, CUSTOMER, reason="no_answer", priority="medium", summary="Wants to send a lamp back."
         )
@@ -650,18 +645,11 @@ async def test_what_was_spent_before_a_crash_is_kept_though_another_press_is_bei
 
 
 def presses_in(room: Room) -> Interactions:
-    return Interactions(
-        room.database,
-        room.slack.client.chat,
-        ManualClock(),
-        load_sentences(),
-        cast(Any, None),
-        room.cases,
-        room.relay,
-        room.drafting.drafts,
-        room.drafting,
-        *[cast(Any, None)] * 6,
-    )
+    replies = Replies(room.slack.client.chat)
+    drafts = DraftSteps(room.database, ManualClock(), room.drafting, room.drafting.drafts, replies)
+    steps = {**CaseSteps(room.cases, room.relay, NOTHING, replies).table(), **drafts.table()}
+    staff = StaffInteractions(room.cases, replies, NOTHING, steps, abandons={"case.draft": drafts.abandon})
+    return Interactions(NOTHING, staff, NOTHING, NOTHING)
 
 
 async def test_whoever_got_a_case_is_not_told_that_it_moved_on_though_the_try_that_got_it_was_taken_back(

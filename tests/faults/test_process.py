@@ -19,21 +19,18 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bot.cases.cases import Cases
-from bot.cases.messages import CaseMessages
 from bot.conversation import Customer, ThreadRef
-from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import inbox
 from bot.store import outbox as outbox_rows
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import open_local_slack
 from tests.faults.quiet import check_log, read_log
 from tests.stories.over_http import open_world_over_http
 from tests.stories.world import PATIENCE, World, product_environment, run_product
+from tests.turns.answering import build_cases
 from tests.turns.arrivals import TEAM, arrival
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -276,15 +273,7 @@ async def test_two_hundred_handovers_at_once_are_two_hundred_cases_with_a_card_e
         places = [f"D{user[1:]}" for user in people]
         sent = [await slack.workspace.act.send(people[n % 3], places[n % 3], PERSON) for n in range(200)]
         outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
-        cases = Cases(
-            database,
-            outbox,
-            slack.client.chat,
-            slack.client.directory,
-            clock,
-            CaseMessages(load_sentences(), "C0AGENTS"),
-            Metrics(),
-        )
+        cases = build_cases(database, outbox, slack.client, clock)
         async with database.transaction() as tx:
             for n, ts in enumerate(sent):
                 await inbox.add(tx, arrival(ts, channel=places[n % 3], author=people[n % 3]), now=1.0)

@@ -154,7 +154,7 @@ async def test_a_customer_sees_their_open_and_past_cases_and_nobody_elses(wired:
 async def test_a_customer_chooses_the_language_and_it_is_kept(wired: Wired) -> None:
     await wired.opens(CUSTOMER.user)
     assert "Sie haben keine offenen" in await wired.does(CUSTOMER.user, "home.language", "de")
-    identities = Identities(wired.slack.client.directory, None, wired.cases.database)
+    identities = Identities(wired.slack.client.directory, None, wired.cases.stepping.database)
     customer = await identities.identify(CUSTOMER.user)
     assert customer is not None
     assert customer.locale == "de"
@@ -176,7 +176,7 @@ async def test_a_customers_request_to_be_erased_is_stored_before_slack_gets_an_o
         "home.erase",
     )
     assert CUSTOMER.user not in interaction.thread.key
-    async with wired.cases.database.transaction() as tx:
+    async with wired.cases.stepping.database.transaction() as tx:
         row = await inbox.add(tx, interaction, now=1.0)
         assert await inbox.add(tx, interaction, now=1.0) is None
     assert row is not None

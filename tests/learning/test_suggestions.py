@@ -22,6 +22,8 @@ from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.suggestions import Suggestion
 from bot.telemetry import Metrics
+from bot.turns.interactions.article_steps import ArticleSteps
+from bot.turns.interactions.replies import Replies
 from bot.turns.journal import open_journal
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
@@ -135,7 +137,7 @@ async def solved(database: Database, slack: LocalSlack, *, answers: bool = True)
         is_on=True,
     )
     articles = Articles(database, slack.client.chat, channel.outbox, clock, knowledge, lambda: changes.append(True))
-    channel.interactions = replace(channel.interactions, learning=learning, articles=articles)
+    channel.wires(ArticleSteps(database, clock, learning, articles, Replies(slack.client.chat)).table())
     return Room(channel, case, learning, articles, model, clock, changes)
 
 

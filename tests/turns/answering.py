@@ -1,6 +1,7 @@
 """Answers and turns for tests."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ from bot.cases.files import FilesNotes
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.staff import Staff
+from bot.cases.step import Stepping
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.ingest.interrupts import Interrupts
@@ -136,10 +138,25 @@ def build_outbox(database: Database, slack: SlackClient, clock: Clock) -> Outbox
     return Outbox(database, slack.chat, slack.sessions, clock, essential=["C0AGENTS"], files=files)
 
 
+def build_cases(
+    database: Database,
+    outbox: Outbox,
+    slack: SlackClient,
+    clock: Clock,
+    *,
+    messages: CaseMessages | None = None,
+    metrics: Metrics | None = None,
+    desks: Mapping[str, str] | None = None,
+) -> Cases:
+    """The cases of a team whose main desk is the channel C0AGENTS."""
+    stepping = Stepping(database, outbox, clock, messages or CaseMessages(load_sentences(), "C0AGENTS"))
+    return Cases(stepping, slack.chat, slack.directory, metrics or Metrics(), desks=desks or {})
+
+
 def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answers:
     """Answers that have nobody to ask."""
     sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
-    outbox, messages = build_outbox(database, slack, clock), CaseMessages(sentences, "C0AGENTS")
+    outbox = build_outbox(database, slack, clock)
     posts = AnswerPosts(ME.team, database, slack.directory, outbox, clock, sentences)
     return Answers(
         database=database,
@@ -150,7 +167,7 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
         agents=nothing,
         limits=nothing,
         link_hosts=frozenset(),
-        cases=Cases(database, outbox, slack.chat, slack.directory, clock, messages, metrics),
+        cases=build_cases(database, outbox, slack, clock, metrics=metrics),
         slots=nothing,
         metrics=metrics,
         epochs=EpochReader(database),

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from bot.cases.case import REOPEN_SECONDS
-from bot.cases.cases import UnknownCase
+from bot.cases.step import UnknownCase
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import load_sentences
 from bot.store import inbox, turns
@@ -14,11 +14,13 @@ from bot.store.bodies import InteractionBody
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from bot.turns.interactions import Interactions
+from bot.turns.interactions.customers import CustomerInteractions
+from bot.turns.interactions.interactions import Interactions
+from bot.turns.interactions.replies import Replies
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn
-from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.answering import CUSTOMER, NOTHING, build_answers
 from tests.turns.arrivals import TEAM, arrival
 
 AGENT = "U0AGENTA"
@@ -43,17 +45,12 @@ class Desk:
         self.database = database
         self.slack = slack
         self.clock = ManualClock()
-        answers, nothing = build_answers(database, slack.client, self.clock), cast(Any, None)
+        answers = build_answers(database, slack.client, self.clock)
         self.cases = answers.cases
-        self.interactions = Interactions(
-            database,
-            slack.client.chat,
-            self.clock,
-            answers.sentences,
-            cast(Any, Everybody()),
-            self.cases,
-            *[nothing] * 9,
+        customers = CustomerInteractions(
+            database, answers.sentences, cast(Any, Everybody()), self.cases, Replies(slack.client.chat)
         )
+        self.interactions = Interactions(customers, NOTHING, NOTHING, NOTHING)
         self.thread = ThreadRef(TEAM, "C0SUPPORT", "")
         self.pressed = 0
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from bot.conversation import Customer, ThreadRef
 from bot.errors import StoreUnavailable
 from bot.ingest.dead_letters import dead_line
 from bot.language.sentences import load_sentences
@@ -20,7 +21,7 @@ from bot.turns.dead_letters import ATTEMPTS
 from bot.turns.journal import open_journal
 from tests.doubles.local_slack import LocalSlack
 from tests.store.test_interrupts import deletion
-from tests.turns.answering import CUSTOMER, with_database
+from tests.turns.answering import CUSTOMER, KnownCustomer, with_database
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_edits import Dying, call_entry
 from tests.turns.test_stopping import PATIENCE, Desk
@@ -41,8 +42,22 @@ class Erasing:
 class NothingLeft:
     """Attempts that left nothing behind."""
 
+    async def close(self, item: InboxItem) -> None:
+        """As Leftovers.close."""
+
     async def save(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
         """As Leftovers.save."""
+
+
+class Calls:
+    """Records why people are called."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    async def open(self, thread: ThreadRef, customer: Customer, *, reason: str, priority: str) -> None:
+        """As Cases.open."""
+        self.reasons.append(reason)
 
 
 class Waked:
@@ -78,18 +93,25 @@ async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Datab
     assert (row.state, row.reason, thoughts.erased) == ("dropped", "deleted", [message.item])
 
 
-async def test_a_press_of_an_unknown_button_that_failed_opens_no_case(database: Database) -> None:
+@pytest.mark.parametrize(
+    ("action", "called"), [("esc.person", []), ("esc.customer", ["technical"]), ("case.escalate", ["technical"])]
+)
+async def test_who_pressed_a_button_that_failed_gets_a_person_unless_the_button_is_unknown(
+    database: Database, action: str, called: list[str]
+) -> None:
     relay = SimpleNamespace(agent_channel="C0AGENTS")
-    taking = replace(untouched(database), relay=relay, outbox=Waked(), leftovers=NothingLeft()).build()
+    people = Calls()
+    parts = replace(untouched(database), relay=relay, outbox=Waked(), leftovers=NothingLeft())
+    taking = replace(parts, cases=people, identities=KnownCustomer()).build()
     async with database.transaction() as tx:
-        press = replace(arrival("1.1", kind="interaction"), body=InteractionBody("esc.person", "1"))
+        press = replace(arrival("1.1", kind="interaction"), body=InteractionBody(action, "1"))
         row = await inbox.add(tx, press, now=1.0)
         assert row is not None
         await tx.execute(update(schema.inbox).values(attempts=ATTEMPTS, fence=ATTEMPTS))
     await taking.take(row)
     async with database.transaction() as tx:
         stored = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == row))).one()
-    assert (stored.state, stored.reason) == ("dead", "failed")
+    assert (stored.state, stored.reason, people.reasons) == ("dead", "failed", called)
 
 
 async def test_of_a_deletion_that_failed_it_is_said_that_the_text_is_still_there(database: Database) -> None:
@@ -153,7 +175,7 @@ class Interrupted:
         parts = self.desk.parts
         if lives is not None:
             dying = Dying(self.desk.database, lives)
-            cases = replace(parts.cases, database=dying)
+            cases = replace(parts.cases, stepping=replace(parts.cases.stepping, database=dying))
             answers = replace(with_database(parts.answers, dying), cases=cases)
             parts = replace(parts, database=dying, answers=answers, leftovers=answers.leftovers, cases=cases)
         async with asyncio.timeout(PATIENCE):

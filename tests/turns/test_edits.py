@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.cases.cases import UnknownCase
 from bot.cases.drafts import CaseDrafts
+from bot.cases.step import UnknownCase
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.help_center.articles import suggestion_key

@@ -120,7 +120,15 @@ class Company(Desk):
         self.homes, self.running, self.count = Homes(), Interrupts(), 0
         identities = Identities(slack.client.directory, None, database)
         self.erasure = Erasure(
-            database, slack.client.directory, identities, self.cases, self.thoughts, self.running, self.homes.show
+            database,
+            self.outbox,
+            self.clock,
+            slack.client.directory,
+            identities,
+            self.cases,
+            self.thoughts,
+            self.running,
+            self.homes.show,
         )
 
     async def fills(self, who: Customer, root: str) -> Case:
@@ -213,7 +221,7 @@ class Company(Desk):
 
     def is_slow(self) -> None:
         """Have all that may take a transaction of its own take one when a person is erased."""
-        self.erasure = replace(self.erasure, cases=replace(self.cases, clock=SlowClock()))
+        self.erasure = replace(self.erasure, clock=SlowClock())
 
     def erases_in(self, database: Database) -> None:
         """Erase by way of this database from here on."""

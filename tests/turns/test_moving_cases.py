@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from bot.cases import cases as case_steps
-from bot.cases.cases import Cases, UnknownCase
+from bot.cases import step as case_steps
 from bot.cases.dialogs import NO_DESK, NOTHING_TO_MERGE, About, Dialogs
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.staff import Staff
+from bot.cases.step import UnknownCase
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import load_sentences
 from bot.slack import outbox as sender
@@ -24,7 +24,6 @@ from bot.store.bodies import InteractionBody
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
-from bot.telemetry import Metrics
 from bot.turns.edits import MessageEdits
 from handlers.messages import read_event
 from local_slack.workspace import Channel as SlackChannel
@@ -32,7 +31,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.patience import patience
 from tests.store.test_interrupts import deletion, edit
-from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.answering import CUSTOMER, build_answers, build_cases
 from tests.turns.arrivals import ME, TEAM, arrival
 from tests.turns.test_staff_interactions import AGENT_A, AGENT_B, Channel, Message
 
@@ -56,12 +55,10 @@ class Desks(Channel):
         client, clock, sentences = self.slack.client, ManualClock(), load_sentences()
         self.outbox = Outbox(self.database, client.chat, client.sessions, clock, essential=[AGENTS, BILLING])
         messages = CaseMessages(sentences, AGENTS)
-        self.cases = Cases(
-            self.database, self.outbox, client.chat, client.directory, clock, messages, Metrics(), desks=DESKS
-        )
+        self.cases = build_cases(self.database, self.outbox, client, clock, messages=messages, desks=DESKS)
         self.staff = Staff(client.directory, clock, agent_channel=AGENTS, others=DESKS)
         self.relay = Relay(self.database, self.outbox, client.chat, client.directory, clock, messages, self.staff)
-        self.interactions = replace(self.interactions, cases=self.cases, relay=self.relay)
+        self.wires()
         answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
         self.thoughts = MessageEdits(self.database, self.outbox, clock, sentences, answers, self.relay)
 

@@ -1,18 +1,16 @@
 """What staff press and write under a card, over a real database and a local Slack."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import select
 
-from bot.cases.cases import Cases
 from bot.cases.dialogs import About
-from bot.cases.messages import CaseMessages
 from bot.cases.sla import SlaTimers
 from bot.conversation import ThreadRef
-from bot.language.sentences import load_sentences
 from bot.reporting.why import Why
 from bot.slack.outbox import Outbox
 from bot.store import inbox
@@ -20,8 +18,10 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.schema import audit
-from bot.telemetry import Metrics
-from bot.turns.interactions import Interactions
+from bot.turns.interactions.case_steps import CaseSteps
+from bot.turns.interactions.interactions import Interactions
+from bot.turns.interactions.replies import Replies, Step
+from bot.turns.interactions.staff import StaffInteractions
 from handlers.actions import read_interaction
 from handlers.dialogs import read_submission
 from handlers.payloads import Action, BlockActions, ViewSubmission
@@ -29,7 +29,7 @@ from local_slack.interactivity import Interactivity
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
-from tests.turns.answering import CUSTOMER, build_relay
+from tests.turns.answering import CUSTOMER, NOTHING, build_cases, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages
 
@@ -41,32 +41,20 @@ class Channel:
     """The agent channel, with a case in it that Agent A has."""
 
     def __init__(self, database: Database, slack: LocalSlack) -> None:
-        nothing = cast(Any, None)
         self.clock = clock = ManualClock()
-        sentences = load_sentences()
         self.database, self.slack = database, slack
         self.outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
-        messages = CaseMessages(sentences, "C0AGENTS")
-        self.cases = Cases(database, self.outbox, slack.client.chat, slack.client.directory, clock, messages, Metrics())
+        self.cases = build_cases(database, self.outbox, slack.client, clock)
         self.relay = build_relay(database, self.outbox, slack.client, clock)
         self.accepted: list[Arrival] = []
-        self.interactions = Interactions(
-            database=database,
-            chat=slack.client.chat,
-            clock=clock,
-            sentences=sentences,
-            identities=nothing,
-            cases=self.cases,
-            relay=self.relay,
-            drafts=nothing,
-            drafting=nothing,
-            handover_requests=nothing,
-            learning=nothing,
-            articles=nothing,
-            erasure=nothing,
-            accept=self.accept,
-            why=Why(database, cast(Any, FewPages())),
-        )
+        self.wires()
+
+    def wires(self, articles: Mapping[str, Step] | None = None) -> None:
+        """Have the buttons of staff run the steps of these cases, and those of articles."""
+        replies = Replies(self.slack.client.chat)
+        cases = CaseSteps(self.cases, self.relay, Why(self.database, cast(Any, FewPages())), replies)
+        staff = StaffInteractions(self.cases, replies, self.accept, {**cases.table(), **(articles or {})})
+        self.interactions = Interactions(NOTHING, staff, NOTHING, NOTHING)
 
     async def accept(self, interaction: Arrival) -> None:
         """Remember a press that followed from another one."""
@@ -422,7 +410,7 @@ async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channe
 async def test_a_snooze_that_is_pressed_again_says_how_the_case_stands(channel: Channel) -> None:
     await channel.opens()
     channel.clock.advance(15 * 60)
-    await SlaTimers(channel.cases).look()
+    await SlaTimers(channel.cases.stepping, channel.slack.client.directory).look()
     await channel.delivers()
     alert = dict(channel.posts[-1])
     assert await channel.presses_on(alert, "case.snooze", AGENT_A) == "pressed"

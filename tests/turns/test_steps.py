@@ -2,13 +2,27 @@
 
 from bot.cases.buttons import BUTTONS, SUBMISSIONS
 from bot.cases.dialogs import DIALOGS
-from bot.turns.interactions import CUSTOMER_STEPS, STEPS
+from bot.turns.interactions.article_steps import ArticleSteps
+from bot.turns.interactions.case_steps import CaseSteps
+from bot.turns.interactions.customers import CustomerInteractions
+from bot.turns.interactions.draft_steps import DraftSteps
+from tests.turns.answering import NOTHING
 
 
 def test_each_button_that_is_stored_runs_something_and_nothing_else_does() -> None:
     stored = {button.id: button.who for button in BUTTONS.values() if button.lane != "at_once"}
-    assert CUSTOMER_STEPS.keys() == {id_ for id_, who in stored.items() if who == "customer"}
-    assert STEPS.keys() == stored.keys() - CUSTOMER_STEPS.keys()
+    customers = CustomerInteractions(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+    of_staff = (
+        CaseSteps(NOTHING, NOTHING, NOTHING, NOTHING).table(),
+        DraftSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
+        ArticleSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
+    )
+    assert customers.table().keys() == {id_ for id_, who in stored.items() if who == "customer"}
+    assert sorted(id_ for table in of_staff for id_ in table) == sorted(
+        id_ for id_, who in stored.items() if who == "staff"
+    )
+    of_others = {who: id_ for id_, who in stored.items() if who not in ("customer", "staff")}
+    assert of_others == {"author": "case.escalate", "anyone": "home.erase"}, "each runs one thing, by who may press it"
 
 
 def test_each_dialog_is_built_and_its_submission_is_in_the_table() -> None:

@@ -1,0 +1,1 @@
+"""What each button of customers and staff does. bot/cases/buttons.py has the table of buttons."""

@@ -1,0 +1,90 @@
+"""What the buttons of staff do with a case and with held messages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.cases.case import Cause, MovedOn, Outcome, Priority
+from bot.cases.cases import Cases
+from bot.cases.relay import Relay
+from bot.cases.step import UnknownCase
+from bot.reporting.why import Why
+from bot.store.inbox import InboxItem
+from bot.turns.interactions.replies import Replies, Step, field, interaction_thread, is_number, one_of
+from bot.views.dialogs import SUGGEST
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSteps:
+    """Carries these interactions out. `bot.app` puts the parts together."""
+
+    cases: Cases
+    relay: Relay
+    why: Why
+    replies: Replies
+
+    def table(self) -> Mapping[str, Step]:
+        """What each button runs."""
+        return {
+            "case.claim": lambda item, ref: self.cases.claim(ref, item.author),
+            "case.snooze": self._snooze,
+            "case.takeover": lambda item, ref: self.cases.take_over(ref, item.author),
+            "case.join": self._join,
+            "case.more.why": self._show_why,
+            "relay.claim_send": self._claim_and_send,
+            "relay.send": self._send,
+            "submit.resolve": self._resolve,
+            "submit.handback": lambda item, ref: self.cases.hand_back(ref, item.author, note=field(item, "note")),
+            "submit.priority": self._prioritize,
+            "submit.spam": lambda item, ref: self.cases.mark_spam(ref, item.author),
+            "submit.transfer": lambda item, ref: self.cases.transfer(ref, item.author, field(item, "desk")),
+            "submit.merge": lambda item, ref: self.cases.merge(ref, item.author, into=field(item, "into")),
+        }
+
+    async def _snooze(self, item: InboxItem, value: str) -> None:
+        ref, _, alert = value.partition("/")
+        if not is_number(alert):
+            raise UnknownCase(ref)
+        await self.cases.snooze(ref, item.author, alert)
+
+    async def _join(self, item: InboxItem, ref: str) -> None:
+        case = await self.cases.join(ref, item.author)
+        words = f"You're helping with {case.ref} now: you're asked about each message you write in its thread."
+        await self.replies.replace(item, words)
+
+    async def _show_why(self, item: InboxItem, ref: str) -> None:
+        card = await self.why.card(await self.cases.find(ref))
+        channel, thread_ts = item.thread.channel, interaction_thread(item)
+        await self.replies.chat.post_ephemeral(
+            channel, item.author, text=card.text, blocks=card.blocks, thread_ts=thread_ts
+        )
+
+    async def _claim_and_send(self, item: InboxItem, value: str) -> None:
+        ref, _, ts = value.partition("/")
+        try:
+            await self.cases.claim(ref, item.author)
+        except MovedOn as error:
+            if not error.case.is_with(item.author):
+                raise
+        sent = await self.relay.send(ref, item.author, ts)
+        words = (
+            "Claimed, and your message is on its way."
+            if sent
+            else "Claimed, but your message is gone. Please write it again."
+        )
+        await self.replies.replace(item, words)
+
+    async def _send(self, item: InboxItem, value: str) -> None:
+        ref, _, ts = value.partition("/")
+        sent = await self.relay.send(ref, item.author, ts)
+        words = "On its way to the customer." if sent else "Your message is gone. Please write it again."
+        await self.replies.replace(item, words)
+
+    async def _resolve(self, item: InboxItem, ref: str) -> None:
+        fields = item.interaction.fields
+        outcome, cause = one_of(Outcome, fields.get("outcome")), one_of(Cause, fields.get("cause"))
+        suggest = SUGGEST in fields.get("kb", ())
+        await self.cases.resolve(ref, item.author, outcome=outcome or "other", cause=cause, suggest=suggest)
+
+    async def _prioritize(self, item: InboxItem, ref: str) -> None:
+        priority = one_of(Priority, item.interaction.fields.get("priority"))
+        await self.cases.prioritize(ref, item.author, priority or "medium")

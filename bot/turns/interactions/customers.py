@@ -1,0 +1,96 @@
+"""What the buttons of customers do."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from bot.cases.buttons import Button
+from bot.cases.case import MovedOn
+from bot.cases.cases import Cases
+from bot.cases.opening import ENDED
+from bot.conversation import Customer
+from bot.desk.identity import Identities
+from bot.language.sentences import Sentences
+from bot.store import turns
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.turns.handover_requests import open_before
+from bot.turns.interactions.replies import Replies, is_number
+
+CustomerStep = Callable[[InboxItem, Customer], Awaitable[object]]
+"""Carries out an interaction of a customer, who has been identified. It returns the same as a `Step`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerInteractions:
+    """Carries these interactions out. `bot.app` puts the parts together."""
+
+    database: Database
+    sentences: Sentences
+    identities: Identities
+    cases: Cases
+    replies: Replies
+
+    def table(self) -> Mapping[str, CustomerStep]:
+        """What each button runs."""
+        return {
+            "esc.customer": self._call_person,
+            "esc.accept": self._call_person,
+            "esc.cancel": lambda item, customer: self.cases.cancel(item.interaction.value, customer.user),
+            "esc.urgent": lambda item, customer: self.cases.urge(item.interaction.value, customer.user),
+            "esc.wait": lambda item, customer: self.cases.can_wait(item.interaction.value, customer.user),
+            "esc.keep": lambda item, customer: self.cases.keep_helping(item.interaction.value, customer.user),
+            "case.reopen": self._not_solved,
+        }
+
+    async def carry_out(self, item: InboxItem, button: Button) -> object:
+        """Do what the button says, or tell the customer why not. Return how it ended, if that has a word.
+
+        Raises:
+            UnknownCase: The button names no case of ours.
+        """
+        customer = await self.identities.identify(item.author, with_shop=False)
+        if customer is None:
+            return "not_a_person"
+        try:
+            return await self.table()[button.id](item, customer)
+        except MovedOn as error:
+            if error.case.ref == item.interaction.value and error.case.customer != customer.user:
+                return await self._refuse(item, customer)
+            if item.fence == 1 or not button.is_done(error.case, customer.user):
+                await self.cases.status.tell_customer(error.case, item.thread, customer)
+                return "moved_on"
+        return None
+
+    async def _not_solved(self, item: InboxItem, customer: Customer) -> None:
+        """Reopen the case, or open another one if it is too late for that."""
+        ref = item.interaction.value
+        try:
+            await self.cases.reopen(ref, customer.user)
+        except MovedOn as error:
+            ended = error.case
+            if ended.ref != ref or ended.customer != customer.user or ended.state not in ENDED:
+                raise
+            await self.cases.open(ended.thread, customer, reason="not_solved", priority="medium")
+
+    async def _call_person(self, item: InboxItem, customer: Customer) -> str | None:
+        """Open a case, or tell the customer about the case that is open already."""
+        if not await self._is_theirs(item.interaction.value, customer.user):
+            return await self._refuse(item, customer)
+        if case := await open_before(self.database, item):
+            await self.cases.status.tell_customer(case, item.thread, customer)
+            return "already_open"
+        await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
+        return None
+
+    async def _refuse(self, item: InboxItem, customer: Customer) -> str:
+        """Tell the person who pressed that the button belongs to another person."""
+        words = self.sentences.say(self.sentences.language_for(customer.locale), "not_yours")
+        await self.replies.tell(item, words)
+        return "not_yours"
+
+    async def _is_theirs(self, turn: str, user: str) -> bool:
+        """Whether the answer above the button was given to this person, or its customer is not known."""
+        if not is_number(turn):
+            return False
+        async with self.database.transaction() as tx:
+            return await turns.customer_of(tx, int(turn)) in (user, None)
