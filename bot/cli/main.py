@@ -141,7 +141,10 @@ def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     rollback = verbs.add_parser("rollback", help="serve the generation before this one")
     rollback.add_argument("--internal", action="store_true", help="that of the internal base")
-    for verb in (build, status, search, rollback):
+    links = verbs.add_parser("check-links", help="whether the pages' addresses lead anywhere")
+    links.add_argument("--source", default="", metavar="NAME", help="only of this source")
+    links.add_argument("--limit", type=_count, default=500, help="how many addresses to ask for; 500 unless given")
+    for verb in (build, status, search, rollback, links):
         verb.add_argument("--index", type=Path, metavar="DIR", help="where the index is; `DATA_DIR`/kb unless given")
     gaps = verbs.add_parser("gaps", help="what customers asked and the pages did not answer")
     gaps.add_argument("--days", type=_days, default=30, help="of how many days; 30 unless given")
@@ -210,6 +213,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli.preview import run as run_preview
 
             return await run_preview(given, settings)
+        case "kb", "check-links":
+            from bot.cli.links import run as run_links
+
+            return await run_links(given, settings)
         case "kb", _:
             from bot.cli.knowledge import run
 

@@ -9,24 +9,23 @@ It is a polite guest: it keeps the pace of pace.py, waits when the site is busy,
 """
 
 import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from knowledge.addresses import PrivateAddress, any_private, is_private_host, open_connector
+from knowledge.addresses import PrivateAddress
 from knowledge.catalog import KnownFile
 from knowledge.config import LOOPBACK, Source
 from knowledge.errors import SourceUnreadable
 from knowledge.sources.files import SUFFIXES, Listing, Quarantined, SourceFile, Unfit
 from knowledge.sources.pace import BACK_OFF, BUSY, FAILURES_LIMIT, REST_LIMIT, Pace, back_off, retry_after
-from knowledge.sources.robots import AGENT, ROBOTS_BYTES, Robots, forbids_indexing, read_robots
+from knowledge.sources.robots import ROBOTS_BYTES, Robots, forbids_indexing, read_robots
+from knowledge.sources.sessions import Sessions, open_sessions
 
 PAGE_SECONDS = 20.0
 SITE_SECONDS = 900.0
@@ -41,7 +40,6 @@ _KINDS = {
     "text/markdown": ".md",
     "application/pdf": ".pdf",
 }
-_AGENT = f"{AGENT}/1"
 
 _Known = Mapping[str, KnownFile]
 ReadSitemap = Callable[[bytes], tuple[bool, list[str]]]
@@ -171,10 +169,7 @@ class _Visitor:
     """Asks the hosts of one site and no other host."""
 
     source: Source
-    http: aiohttp.ClientSession
-    """Connects to public addresses, and to private ones if the source allows them."""
-    proxied: aiohttp.ClientSession
-    """Connects through the operator's proxy, which usually has a private address."""
+    sessions: Sessions
     read_sitemap: ReadSitemap
     pace: Pace
     robots: dict[str, Robots | _Unfetched] = field(default_factory=dict)
@@ -185,11 +180,8 @@ class _Visitor:
     @classmethod
     @asynccontextmanager
     async def open(cls, source: Source, read_sitemap: ReadSitemap) -> AsyncIterator["_Visitor"]:
-        async with (
-            _session(open_connector(may_be_private=source.private)) as http,
-            _session(open_connector(may_be_private=True)) as proxied,
-        ):
-            yield cls(source, http, proxied, read_sitemap, Pace(per_second=source.per_second))
+        async with open_sessions(timeout=PAGE_SECONDS) as sessions:
+            yield cls(source, sessions, read_sitemap, Pace(per_second=source.per_second))
 
     def path_of(self, address: str) -> str:
         """A page's name in the base."""
@@ -284,7 +276,7 @@ class _Visitor:
 
     async def _ask(self, address: str, headers: Mapping[str, str], *, limit: int, cut: bool) -> _Answer:
         try:
-            session = await self._session_for(address)
+            session = await self.sessions.session_for(address, may_be_private=self.source.private)
             async with session.get(address, headers=headers, allow_redirects=False) as response:
                 return await self._answer(response, address, limit=limit, cut=cut)
         except TimeoutError:
@@ -311,16 +303,6 @@ class _Visitor:
         etag, modified = headers.get("ETag", ""), headers.get("Last-Modified", "")
         charset = (response.charset or "")[:40]
         return _Answer(url, response.status, response.content_type, body, etag[:200], modified[:100], charset)
-
-    async def _session_for(self, address: str) -> aiohttp.ClientSession:
-        """The session for an address. Raises PrivateAddress if it is a proxy's and the host is private from here."""
-        parts = urlsplit(address)
-        host = parts.hostname or ""
-        if parts.scheme not in getproxies() or proxy_bypass(host):
-            return self.http
-        if not self.source.private and (is_private_host(host) or await _resolves_to_private(host)):
-            raise PrivateAddress
-        return self.proxied
 
     async def _sitemap(self) -> AsyncIterator[str]:
         """Addresses from the sitemap, and from the sitemaps that it lists, one level deep."""
@@ -350,25 +332,6 @@ class _Visitor:
             return False
         is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
         return is_safe and parts.hostname in self.source.hosts and not (parts.username or parts.password)
-
-
-def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        connector=connector,
-        timeout=aiohttp.ClientTimeout(total=PAGE_SECONDS, connect=5.0),
-        headers={"User-Agent": _AGENT},
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=True,
-    )
-
-
-async def _resolves_to_private(host: str) -> bool:
-    """Whether the host resolves to a private address. Also False for a name that only the proxy can resolve."""
-    try:
-        async with asyncio.timeout(PAGE_SECONDS):
-            return any_private(await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM))
-    except OSError:
-        return False
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int, *, cut: bool) -> bytes:

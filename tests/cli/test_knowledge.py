@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from aiohttp import web
 
 from tests.patience import patience
 
@@ -193,3 +194,28 @@ async def test_a_file_is_tried_before_anything_is_built(pages: Path) -> None:
     refused = await frontdesk("kb", "try", "kb.yml", cwd=pages)
     assert (refused.status, refused.out) == (2, "")
     assert "neither a folder nor one of" in refused.err
+
+
+async def test_broken_links_are_a_table_and_an_exit_status(pages: Path) -> None:
+    async def fine(_: web.Request) -> web.Response:
+        return web.Response(text="fine")
+
+    app = web.Application()
+    app.router.add_get("/help/repairs", fine)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/help/"
+        listed = f'sources:\n  - {{name: help, folder: help, url: "{url}", private: true}}\n'
+        await asyncio.to_thread((pages / "kb.yml").write_text, listed)
+        await frontdesk("kb", "build", "kb.yml", "--index", "index", cwd=pages)
+        checked = await frontdesk("kb", "check-links", "--index", "index", cwd=pages, KB_PATH="kb.yml")
+    finally:
+        await runner.cleanup()
+    assert checked.status == 1, checked.err
+    broken, total = checked.out.splitlines()
+    assert broken.split() == ["broken", f"{url}returns", "404", "(help/returns.md)"]
+    assert total == "2 addresses: 1 broken, 1 fine"
+    none = await frontdesk("kb", "check-links", "--index", "nowhere", cwd=pages)
+    assert (none.status, "No knowledge base has been built yet." in none.err) == (2, True)

@@ -11,7 +11,7 @@ from tests.contracts.tree import read
 
 pytestmark = pytest.mark.contract
 
-SECTION = re.compile(r"^## `frontdesk ([a-z ]+)`\n\n(.+?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^## `frontdesk ([a-z -]+)`\n\n(.+?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| `([A-Z]+|--[a-z-]+)` \| (.+?) \|$", re.MULTILINE)
 
 

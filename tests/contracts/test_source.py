@@ -14,6 +14,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/main.py",
     "bot/cli/knowledge.py",
     "bot/cli/preview.py",
+    "bot/cli/links.py",
     "bot/cli/report.py",
     "bot/cli/cases.py",
     "bot/cli/erase.py",
