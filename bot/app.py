@@ -799,6 +799,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
         return "; ".join(faults) or None
 
     serving.missing, serving.degraded, serving.door = missing, impaired, app.door
+    serving.left_out = app.models.left_out
     try:
         if socket is not None:
             await _connect(socket, stop)

@@ -31,7 +31,7 @@ from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.library import Bases, Library
 from bot.language.sentences import load_sentences
 from bot.models.prices import Prices, load_prices
-from bot.models.providers import Server, address_faults, key_is_refused, open_model, reasons
+from bot.models.providers import Server, address_faults, key_is_refused, open_model, reasons, thinks
 from bot.settings import Settings
 from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.rest import RestShop, open_rest_shop
@@ -112,8 +112,9 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
                 return ()
             effort, temperature = settings.openai_reasoning_effort, settings.openai_temperature
             model = await stack.enter_async_context(open_model(name, at, effort=effort, temperature=temperature))
-            thinking = THINKING_SECONDS if reasons(name, effort=effort) else 0.0
-            return (Endpoint(name, model, price=prices.of(name), thinking_seconds=thinking),)
+            thinking = THINKING_SECONDS if thinks(name, effort=effort) else 0.0
+            left_out = model.dialect.left_out
+            return (Endpoint(name, model, price=prices.of(name), thinking_seconds=thinking, left_out=left_out),)
 
         strong = await endpoint(settings.openai_model, server)
         has_cheap = settings.openai_cheap_model != settings.openai_model

@@ -27,6 +27,7 @@ from pydantic import (
 from bot.cases.hours import Hours, Targets, check_zone, read_days, read_week
 from bot.errors import ConfigurationError
 from bot.help_center.recurrence import read_rule
+from bot.models.families import DEFAULT_MODEL
 from bot.store.addresses import POSTGRES, SQLITE
 
 CHANNEL = r"^[CG][A-Z0-9]{5,}$"
@@ -146,14 +147,14 @@ class Settings(BaseModel):
     """The key of the language model's server. Required to serve; servers without keys take any word."""
     openai_base_url: Address | None = None
     """Any server that speaks Chat Completions or Responses (Azure, vLLM, Ollama, LiteLLM …). Unset: OpenAI."""
-    openai_model: str = "gpt-4.1-mini"
+    openai_model: str = DEFAULT_MODEL
     """The model that answers customers. At Azure, the name of its deployment."""
     openai_cheap_model: str | None = None
     """A model of the same server that sorts, sums up and looks for danger. Unset: `OPENAI_MODEL` sorts and sums up."""
     openai_api: Literal["auto", "chat", "responses"] = "auto"
     """How models are spoken to: `chat` (Chat Completions), `responses`, or `auto`, which looks at server and model."""
     openai_reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
-    """How long models that reason think before they write. Unset: as their provider sets it."""
+    """How long models that reason think before they write. Unset: the default model `none`, others as provided."""
     openai_temperature: Temperature = None
     """Freedom in the choice of words, 0 to 2. Unset or `none`: none is sent, since many models refuse one."""
     azure_api_version: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(-preview)?$")] | None = None

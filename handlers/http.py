@@ -13,7 +13,7 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -54,6 +54,8 @@ class Serving:
     """Returns what keeps Frontdesk from serving."""
     degraded: Probe | None = None
     """Returns what works worse than it should."""
+    left_out: Callable[[], Sequence[str]] | None = None
+    """Returns the fields that models' servers refuse and are no longer sent, a line for each model."""
     door: Door | None = None
     """Receives events over HTTP. Until it is set they are answered 503, and Slack delivers them again."""
 
@@ -72,7 +74,9 @@ def build_web_app(
     async def health(_request: web.Request) -> web.Response:
         missing = await serving.missing() if serving.missing else serving.waiting_for
         impaired = await serving.degraded() if serving.degraded else None
-        told = {"ready": missing is None, "missing": missing, "degraded": impaired}
+        told: dict[str, object] = {"ready": missing is None, "missing": missing, "degraded": impaired}
+        if serving.left_out and (left_out := serving.left_out()):
+            told["left_out"] = left_out
         return web.json_response(told, status=200 if missing is None else 503)
 
     app = web.Application(client_max_size=BODY_LIMIT)

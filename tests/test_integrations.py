@@ -35,8 +35,11 @@ async def told(given: dict[str, str]) -> str:
     [
         ({"OPENAI_BASE_URL": f"{NOWHERE}/v1/chat/completions"}, "OPENAI_BASE_URL is the address of one request"),
         ({"AZURE_API_VERSION": "2024-10-21"}, "OPENAI_BASE_URL is Azure's v1 API"),
-        ({"FALLBACK_MODEL": "gpt-4.1-mini"}, "FALLBACK_MODEL is OPENAI_MODEL"),
-        ({"OPENAI_REASONING_EFFORT": "low"}, "OPENAI_REASONING_EFFORT is set, but no model that reasons is"),
+        ({"FALLBACK_MODEL": "gpt-6-luna"}, "FALLBACK_MODEL is OPENAI_MODEL"),
+        (
+            {"OPENAI_MODEL": "gpt-4.1", "OPENAI_REASONING_EFFORT": "low"},
+            "OPENAI_REASONING_EFFORT is set, but no model that reasons is",
+        ),
         (
             {"FALLBACK_MODEL": "m", "FALLBACK_API_KEY": "k", "FALLBACK_BASE_URL": f"{NOWHERE}/v1/responses"},
             "FALLBACK_BASE_URL is the address of one request",

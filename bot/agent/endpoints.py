@@ -201,6 +201,8 @@ class Endpoint:
     thinking_seconds: float = 0.0
     """How long it may be silent regardless of the turn's limits, in seconds: a reasoning model hides its thoughts."""
     breaker: Breaker = field(default_factory=Breaker)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The fields that its server refuses and is no longer sent, with the reasons. It grows while the model is used."""
 
     @property
     def fault(self) -> str | None:
@@ -227,6 +229,11 @@ class Models:
     def faults(self) -> list[str]:
         """Return what is wrong with any endpoint, without repetitions."""
         return list(dict.fromkeys(fault for each in (*self.strong, *self.cheap) if (fault := each.fault)))
+
+    def left_out(self) -> list[str]:
+        """Return the fields that endpoints are not sent, a line for each endpoint."""
+        told = (f"{each.name}: {', '.join(each.left_out)}" for each in (*self.strong, *self.cheap) if each.left_out)
+        return list(dict.fromkeys(told))
 
     def of(self, tier: Tier) -> tuple[Endpoint, ...]:
         """Return the endpoints of a tier, the preferred one first."""

@@ -16,6 +16,9 @@ NOTE = "note"
 PASSAGES = "passages"
 """The block of what was retrieved for the customer's message."""
 
+INSTRUCTIONS = "instructions"
+"""The block of the instructions, for servers that take no system message."""
+
 _FORGED_TAG = re.compile(r"^\[(?=(customer|staff)\b)", re.MULTILINE | re.IGNORECASE)
 
 
@@ -37,12 +40,12 @@ def words_of(message: CustomerMessage | StaffMessage, *, tagged: bool) -> str:
 
 def unmarked(text: str) -> str:
     """Return a text from outside so that it can neither make nor end a block of ours."""
-    return without_tags(text, NOTE, PASSAGES)
+    return without_tags(text, NOTE, PASSAGES, INSTRUCTIONS)
 
 
 def _own_words(text: str) -> str:
     """Return a person's words without anything that looks like a block, what a block holds, or a tag."""
-    return _FORGED_TAG.sub("(", without_tags(text, NOTE, "passage", "summary"))
+    return _FORGED_TAG.sub("(", without_tags(text, NOTE, INSTRUCTIONS, "passage", "summary"))
 
 
 def without_tags(text: str, *names: str) -> str:

@@ -14,7 +14,8 @@ from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
 from bot.models.chat_stream import ReplyReader
-from bot.models.http_stream import read_reply
+from bot.models.dialect import Dialect
+from bot.models.http_stream import open_response, read_reply
 from bot.models.lines import Line, UserLine, lines_of
 from bot.models.profile import Manner
 
@@ -22,7 +23,10 @@ from bot.models.profile import Manner
 class ChatCompletions:
     """A Model over an openai client, which must not retry by itself."""
 
-    def __init__(self, client: openai.AsyncOpenAI, *, output_limit: str, manner: Manner) -> None:
+    def __init__(
+        self, client: openai.AsyncOpenAI, *, output_limit: str, manner: Manner, dialect: Dialect | None = None
+    ) -> None:
+        self.dialect = dialect or Dialect()
         self._client = client
         self._output_limit = output_limit
         """The name of the field for ModelRequest.output_tokens. OpenAI renamed it, others did not."""
@@ -30,9 +34,9 @@ class ChatCompletions:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Implements Model.stream."""
-        create = self._client.chat.completions.with_streaming_response.create
-        # extra_body is sent as it is. The client would rebuild plain arguments message by message.
-        send = partial(create, model=request.model, messages=(), stream=True, extra_body=self._body(request))
+        # The messages of the body take the place of these.
+        create = partial(self._client.chat.completions.with_streaming_response.create, messages=())
+        send = partial(open_response, create, self._body(request), model=request.model, dialect=self.dialect)
         return read_reply(send, ReplyReader(characters=request.output_characters, tools=request.tools))
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:

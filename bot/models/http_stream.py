@@ -7,12 +7,14 @@ here and by the adapters' readers, because the client's typed chunks cost twenty
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 import openai
 
+from bot.agent.messages import JsonObject
 from bot.agent.model import ModelEvent, ModelFailure
+from bot.models.dialect import Dialect
 from bot.models.failures import lost_connection, provider_failure, retry_after
 from bot.models.frames import BODY_LIMIT
 
@@ -25,6 +27,8 @@ RESPONSE_END_TIMEOUT = 0.1
 """How long the end of a response may take after its last event. A connection that was read to its end is used again."""
 ENDING_SECONDS = 1.0
 """How long the last event may take after the finish. Only the usage comes in between."""
+HEALED = (400, 422)
+"""The statuses of a refusal that can be about one field."""
 Response = openai.AsyncAPIResponse[Any]
 
 
@@ -97,6 +101,28 @@ async def refuses_key(client: openai.AsyncOpenAI) -> bool:
     return False
 
 
+@asynccontextmanager
+async def open_response(
+    create: Callable[..., AbstractAsyncContextManager[Response]], body: JsonObject, *, model: str, dialect: Dialect
+) -> AsyncIterator[Response]:
+    """Make a streaming request, and once more for each field that the server refuses."""
+    async with AsyncExitStack() as stack:
+        while True:
+            sent = dialect.adjusted(body)
+            try:
+                # extra_body is sent as it is. The client would rebuild plain arguments message by message.
+                response = await stack.enter_async_context(create(model=model, stream=True, extra_body=sent))
+            except openai.APIStatusError as error:
+                is_healed = error.status_code in HEALED and dialect.learn(
+                    _error_of(error), _failure_of(error), sent, model=model
+                )
+                if not is_healed:
+                    raise
+            else:
+                break
+        yield response
+
+
 async def read_reply(
     request: Callable[[], AbstractAsyncContextManager[Response]], reader: Reader
 ) -> AsyncGenerator[ModelEvent, None]:
@@ -119,8 +145,7 @@ async def read_reply(
     except ModelFailure:
         raise
     except openai.APIStatusError as error:
-        wait = retry_after(error.response.headers)
-        raise provider_failure(_error_of(error), status=error.status_code, wait=wait) from None
+        raise _failure_of(error) from None
     except openai.APIConnectionError as error:
         raise ModelFailure("model_unreachable", lost_connection(error), retryable=True) from None
     except UnicodeEncodeError:  # cannot happen, since incoming texts are checked; another try would not help
@@ -128,6 +153,12 @@ async def read_reply(
     except Exception as error:  # anything that a connection can raise while it is read
         logger.debug("a stream broke off", exc_info=error)
         raise ModelFailure("cut", type(error).__name__, retryable=True) from None
+
+
+def _failure_of(error: openai.APIStatusError) -> ModelFailure:
+    """The failure behind a response with an error's status."""
+    wait = retry_after(error.response.headers)
+    return provider_failure(_error_of(error), status=error.status_code, wait=wait)
 
 
 def _error_of(error: openai.APIStatusError) -> object:

@@ -29,7 +29,8 @@ class Manner:
 
     def output_tokens_for(self, request: ModelRequest) -> int:
         """The limit to send for a reply's tokens."""
-        return request.output_tokens + (THINKING_TOKENS if self.reasons else 0)
+        thinks = self.reasons and self.effort_for(request) != "none"
+        return request.output_tokens + (THINKING_TOKENS if thinks else 0)
 
     def effort_for(self, request: ModelRequest) -> Effort | None:
         """The effort to send; None for none. A model that should think less gets "low", or its least effort below

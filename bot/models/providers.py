@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from bot.agent.model import Model
 from bot.models.chat_completions import ChatCompletions
+from bot.models.dialect import Dialect
+from bot.models.families import accepted_effort, bare_name, default_effort, least_effort, refused_fields
 from bot.models.http_stream import OPENAI_URL, open_client, refuses_key
 from bot.models.profile import Effort, Manner
 from bot.models.responses import Responses
@@ -24,8 +25,6 @@ _OPENAI_HOST = ".api.openai.com"
 _AZURE_HOSTS = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com", ".openai.azure.us")
 _O_SERIES = re.compile(r"o[1-9](?:-|$)")
 _GPT = re.compile(r"gpt-(\d+)")
-_GPT_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?:-(?:mini|nano|luna|\d{4}-\d\d-\d\d))*$")
-"""Versions whose models are known by name. It is unknown what other models, such as those for code, accept."""
 _FIRST_GPT_THAT_REASONS = 5
 _TALKERS = ("gpt-5-chat", "gpt-35")
 """Models with such a number that do not reason. The second is Azure's spelling of 3.5."""
@@ -56,20 +55,21 @@ class Server:
 @asynccontextmanager
 async def open_model(
     name: str, server: Server, *, effort: Effort | None = None, temperature: float | None = None
-) -> AsyncIterator[Model]:
+) -> AsyncIterator[ChatCompletions | Responses]:
     """The model with this name at this server, with connections of its own.
 
     `effort` goes to models that reason, `temperature` to those that do not. See Manner for the values.
     """
-    thinks = reasons(name, effort=effort)
-    manner = Manner(
-        reasons=thinks, effort=effort if thinks else None, least_effort=least_effort(name), temperature=temperature
-    )
+    is_reasoning = reasons(name, effort=effort)
+    own = accepted_effort(name, default_effort(name, effort)) if is_reasoning else None
+    manner = Manner(reasons=is_reasoning, effort=own, least_effort=least_effort(name), temperature=temperature)
+    dialect = Dialect(refused_fields(name))
     async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
-        if chosen_api(server, reasons=thinks) == "responses":
-            yield Responses(client, manner=manner)
+        if chosen_api(server, reasons=is_reasoning) == "responses":
+            yield Responses(client, manner=manner, dialect=dialect)
         else:
-            yield ChatCompletions(client, output_limit=output_limit(server, reasons=thinks), manner=manner)
+            limit = output_limit(server, reasons=is_reasoning)
+            yield ChatCompletions(client, output_limit=limit, manner=manner, dialect=dialect)
 
 
 async def key_is_refused(server: Server) -> bool:
@@ -85,7 +85,7 @@ def reasons(name: str, *, effort: Effort | None = None) -> bool:
     model with an effort setting does. The prefix of fine-tuned models and of models at gateways (`ft:o4-mini:shop`,
     `openai/gpt-5`) is ignored.
     """
-    bare = name.lower().removeprefix("ft:").rpartition("/")[2]
+    bare = bare_name(name)
     if _O_SERIES.match(bare):
         return True
     if bare.startswith(_TALKERS):
@@ -95,12 +95,9 @@ def reasons(name: str, *, effort: Effort | None = None) -> bool:
     return effort is not None
 
 
-def least_effort(name: str) -> Effort:
-    """The lowest effort that a model is known to accept. "minimal" came with GPT-5, and "none" replaced it in 5.1."""
-    version = _GPT_VERSION.match(name.lower().removeprefix("ft:").rpartition("/")[2])
-    if version is None or int(version[1]) < _FIRST_GPT_THAT_REASONS:
-        return "low"
-    return "minimal" if int(version[1]) == _FIRST_GPT_THAT_REASONS and version[2] is None else "none"
+def thinks(name: str, *, effort: Effort | None = None) -> bool:
+    """Whether a model, asked with this effort, is silent while it thinks."""
+    return reasons(name, effort=effort) and accepted_effort(name, default_effort(name, effort)) != "none"
 
 
 def chosen_api(server: Server, *, reasons: bool) -> Literal["chat", "responses"]:

@@ -19,7 +19,8 @@ from bot.agent.messages import AgentMessage, JsonObject, ToolCall, ToolResult
 from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
-from bot.models.http_stream import Response, read_reply
+from bot.models.dialect import Dialect
+from bot.models.http_stream import Response, open_response, read_reply
 from bot.models.lines import UserLine, lines_of
 from bot.models.profile import Manner
 from bot.models.responses_stream import ResponseReader
@@ -37,7 +38,8 @@ _ID_LIMIT = 64
 class Responses:
     """A Model over an openai client, which must not retry by itself."""
 
-    def __init__(self, client: openai.AsyncOpenAI, *, manner: Manner) -> None:
+    def __init__(self, client: openai.AsyncOpenAI, *, manner: Manner, dialect: Dialect | None = None) -> None:
+        self.dialect = dialect or Dialect()
         self._client = client
         self._manner = manner
 
@@ -54,17 +56,18 @@ class Responses:
         Otherwise one outdated item would prevent all further answers in the thread.
         """
         create = self._client.responses.with_streaming_response.create
+        send = partial(open_response, create, model=request.model, dialect=self.dialect)
         async with AsyncExitStack() as stack:
             items = input_items(request)
             body = self._body(request) | {"input": items}
             try:
-                response = await stack.enter_async_context(create(model=request.model, stream=True, extra_body=body))
+                response = await stack.enter_async_context(send(body))
             except openai.APIStatusError as error:
                 if not _is_about_reasoning(error) or not any(item.get("type") == "reasoning" for item in items):
                     raise
                 logger.warning("the server cannot read the model's earlier reasoning; it is left out")
                 body["input"] = input_items(request, with_reasoning=False)
-                response = await stack.enter_async_context(create(model=request.model, stream=True, extra_body=body))
+                response = await stack.enter_async_context(send(body))
             yield response
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:

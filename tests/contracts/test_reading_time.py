@@ -54,6 +54,7 @@ from bot.language.sentences import language_of
 from bot.learning.suggestions import read_article
 from bot.models.compat.markup import Markup
 from bot.models.compat.markup_calls import calls_in, is_whole_json
+from bot.models.dialect import named_fields
 from bot.models.failures import lost_connection, provider_failure
 from bot.models.sse import SseReader
 from bot.privacy.quotations import Quotations
@@ -367,6 +368,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "article in parts": lambda text: read_article(f"TITLE: {text}\nQUESTION: {text}\nANSWER: {text}"),
     "summary": as_summary,
     "failure": lambda text: provider_failure({"message": text, "code": text}, status=400),
+    "refused fields": lambda text: list(named_fields({"message": text, "param": text})),
     "lost connection": lambda text: lost_connection(OSError(text)),
     "log line": lambda text: LOG_LINES.format(logging.makeLogRecord({"msg": text})),
     # How words are shown
@@ -430,7 +432,14 @@ UNREAD = {
             "bot.desk.team",
             "knowledge.config",
         ),
-        *("bot.agent.agent", "bot.models.prices", "bot.models.providers", "bot.turns.journal", "knowledge.generations"),
+        *(
+            "bot.agent.agent",
+            "bot.models.families",
+            "bot.models.prices",
+            "bot.models.providers",
+            "bot.turns.journal",
+            "knowledge.generations",
+        ),
         *("bot.language.scripts", "handlers.actions", "handlers.messages"),
     ),
     "whole values of a bounded length": (

@@ -10,7 +10,7 @@ from bot.agent.messages import CustomerMessage
 from bot.agent.model import Finished, Model, ModelRequest
 from bot.models.chat_completions import ChatCompletions
 from bot.models.profile import Effort
-from bot.models.providers import Api, Server, address_faults, chosen_api, open_model, output_limit, reasons
+from bot.models.providers import Api, Server, address_faults, chosen_api, open_model, output_limit, reasons, thinks
 from bot.models.responses import Responses
 from tests.doubles.chat_server import ChatServer, open_chat_server, text
 from tests.doubles.responses_events import Response
@@ -72,8 +72,8 @@ def test_models_that_reason_speak_responses_where_it_is_whole() -> None:
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_an_api_that_was_set_is_the_one(api: Api) -> None:
     for url in (None, OTHER.url):
-        for thinks in (False, True):
-            assert chosen_api(Server("key-1", url, api=api), reasons=thinks) == api
+        for reasoning in (False, True):
+            assert chosen_api(Server("key-1", url, api=api), reasons=reasoning) == api
 
 
 def test_the_limit_of_a_reply_has_the_name_the_server_knows() -> None:
@@ -154,7 +154,8 @@ async def test_azures_classic_form_has_the_deployment_in_the_path_and_the_key_in
         ("llama3.2", "low", 1.0, {"reasoning_effort": "low"}),
         ("gpt-4.1", "low", None, {}),
         ("gpt-5", None, 1.0, {}),
-        ("gpt-5", "none", None, {"reasoning_effort": "none"}),
+        ("gpt-5", "none", None, {"reasoning_effort": "minimal"}),
+        ("gpt-5.1", "minimal", None, {"reasoning_effort": "none"}),
     ],
 )
 async def test_effort_goes_to_models_that_reason_and_temperature_to_the_others(
@@ -164,7 +165,7 @@ async def test_effort_goes_to_models_that_reason_and_temperature_to_the_others(
         server = Server("key-1", other.url)
         _, body, _, _ = await sent(name, server, other, effort=effort, temperature=temperature)
     assert {key: body[key] for key in ("temperature", "reasoning_effort") if key in body} == told
-    assert body["max_tokens"] == (24_000 if reasons(name, effort=effort) else 4_000), "thinking has tokens of its own"
+    assert body["max_tokens"] == (24_000 if thinks(name, effort=effort) else 4_000), "thinking has tokens of its own"
 
 
 SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "seed", "logit_bias")
@@ -179,7 +180,7 @@ async def test_nothing_is_said_of_sampling_unless_the_operator_does(
         _, body, _, _ = await sent(name, Server("key-1", other.url, api=api), other)
         assert not {*SAMPLING} & {*body}
         _, body, _, _ = await sent(name, Server("key-1", other.url, api=api), other, temperature=0.7)
-        assert body.get("temperature") == (None if name == "gpt-5" else 0.7)
+        assert body.get("temperature") == (0.7 if name in ("gpt-4.1-mini", "llama3.2") else None)
 
 
 @pytest.mark.parametrize(

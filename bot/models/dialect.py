@@ -1,0 +1,178 @@
+"""The fields that an endpoint refuses, and requests without them.
+
+Servers that speak the same protocol differ in the optional fields that they take. A refusal that names a field of our
+choice is answered with the same request without that field, and the endpoint's Dialect remembers it as long as the
+process runs. `families.py` knows the fields that some models refuse before they are asked.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from bot.agent.messages import JsonObject
+from bot.agent.model import ModelFailure
+from bot.agent.wording import INSTRUCTIONS
+
+logger = logging.getLogger(__name__)
+
+KNOWN = "known of this model"
+"""Why a field is left out that the table of families lists."""
+SYSTEM = "system"
+"""The field that stands for the role of the instructions. Without it they begin the first message of the user."""
+STRICT = "strict"
+"""The field in each tool."""
+_RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""Names of one field. If a server refuses the first, it gets the other."""
+_OPTIONAL: Mapping[str, str] = {
+    "temperature": r"\btemperature\b",
+    "top_p": r"\btop_p\b",
+    "stream_options": r"\bstream_options\b|\binclude_usage\b",
+    "tool_choice": r"\btool_choice\b",
+    "parallel_tool_calls": r"\bparallel_tool_calls\b",
+    "max_tokens": r"\bmax_tokens\b",
+    "max_completion_tokens": r"\bmax_completion_tokens\b",
+    "max_output_tokens": r"\bmax_output_tokens\b",
+    "reasoning_effort": r"\breasoning_effort\b|\breasoning\.effort\b",
+    "reasoning": r"\breasoning\.effort\b|\breasoning_effort\b|['\"`]reasoning['\"`]",
+    "store": r"['\"`]store['\"`]",
+    "include": r"['\"`]include['\"`]|\breasoning\.encrypted_content\b",
+    STRICT: r"['\"`]strict['\"`]|\bfunction\.strict\b",
+    SYSTEM: r"(?i:\bsystem (?:role|messages?|prompts?|instructions?)\b.{0,40}\b(?:not |un)(?:supported|allowed|enabled)"
+    r"|\bnot support .{0,20}\bsystem\b|\bdeveloper instruction is not enabled)",
+}
+"""The fields that code chooses to send, and how a refusal's words name each. Words of everyday language must be quoted
+there."""
+_NAMES = {field: re.compile(pattern) for field, pattern in _OPTIONAL.items()}
+_ONLY_WITHOUT_EFFORT = re.compile(
+    r"\b(?:function|tool)s?\b.{0,80}\breasoning_effort\b|\breasoning_effort\W{1,3}(?:(?:to|is) )?\W{0,2}none\b",
+    re.IGNORECASE,
+)
+"""Words of a refusal of tools together with thinking: from GPT-5.4 on, Chat Completions takes tools with effort "none"
+only."""
+_WORDS_READ = 2_000
+
+
+class Dialect:
+    """What one endpoint is not sent. All requests to it share this."""
+
+    def __init__(self, refused: Iterable[str] = ()) -> None:
+        self.left_out: dict[str, str] = dict.fromkeys(refused, KNOWN)
+        """The fields, each with the reason: the refusal in the provider's masked words, or KNOWN."""
+        self._is_without_effort = False
+        """True if tools are taken with the effort "none" only."""
+
+    def adjusted(self, body: JsonObject) -> JsonObject:
+        """Return the body without what the endpoint refuses."""
+        if not self.left_out:
+            return body
+        body = {**body}
+        if self._is_without_effort and body.get("tools") and "messages" in body:
+            body["reasoning_effort"] = "none"
+        for field in self.left_out:
+            match field:
+                case "strict":
+                    if tools := body.get("tools"):
+                        body["tools"] = [_without_strict(tool) for tool in tools]
+                case "system":
+                    body = _with_instructions_in_words(body)
+                case "reasoning_effort" if self._is_without_effort and body.get(field) == "none":
+                    pass
+                case _ if field in body:
+                    value, other = body.pop(field), _RENAMED.get(field)
+                    if other is not None and other not in self.left_out:
+                        body[other] = value
+        return body
+
+    def learn(self, error: object, failure: ModelFailure, sent: JsonObject, *, model: str) -> bool:
+        """Note the optional field of `sent` that an error's body names. False if it names none.
+
+        `failure` is what the error means.
+        """
+        if failure.kind != "refused_request":
+            return False
+        if sent.get("tools") and "messages" in sent and _ONLY_WITHOUT_EFFORT.search(_words(error)[:_WORDS_READ]):
+            if sent.get("reasoning_effort") == "none":
+                return False
+            self._is_without_effort = True
+            self._note("reasoning_effort", failure, model=model)
+            return True
+        field = next((each for each in named_fields(error) if _is_in(each, sent)), None)
+        if field is None:
+            return False
+        self._note(field, failure, model=model)
+        return True
+
+    def _note(self, field: str, failure: ModelFailure, *, model: str) -> None:
+        if field not in self.left_out:
+            self.left_out[field] = str(failure)
+            told = {"model": model, "field": field, "reason": str(failure)}
+            logger.warning("a model's server refuses a field: it is left out from here on", extra=told)
+
+
+def named_fields(error: object) -> Iterator[str]:
+    """The optional fields that an error's body names, those in its own place for that first."""
+    places, words = [*_places(error)], _words(error)[:_WORDS_READ]
+    in_place = {part for place in places for part in re.findall(r"\w+", place)}
+    yield from (field for field in _OPTIONAL if field in in_place)
+    yield from (field for field, name in _NAMES.items() if name.search(words))
+
+
+def _places(error: object) -> Iterator[str]:
+    """The parameters that an error names: OpenAI's param, and the places of FastAPI's list."""
+    match error:
+        case {"error": inner}:
+            yield from _places(inner)
+        case {"param": str(param)}:
+            yield param[:_WORDS_READ]
+        case {"detail": [*entries]}:
+            for entry in entries[:20]:
+                if isinstance(entry, Mapping) and isinstance(entry.get("loc"), list):
+                    yield ".".join(str(part)[:80] for part in entry["loc"][:8])
+
+
+def _words(error: object) -> str:
+    match error:
+        case str():
+            return error
+        case {"error": inner}:
+            return _words(inner)
+        case {"message": str(message)} | {"detail": str(message)}:
+            return message
+        case {"detail": [*entries]}:
+            return " ".join(str(entry.get("msg", "")) for entry in entries[:20] if isinstance(entry, Mapping))
+        case [first, *_]:
+            return _words(first)
+        case _:
+            return ""
+
+
+def _is_in(field: str, body: JsonObject) -> bool:
+    match field:
+        case "strict":
+            return any(tool != _without_strict(tool) for tool in body.get("tools", ()))
+        case "system":
+            return _with_instructions_in_words(body) is not body
+        case _:
+            return field in body
+
+
+def _without_strict(tool: JsonObject) -> JsonObject:
+    bare = {name: value for name, value in tool.items() if name != STRICT}
+    if isinstance(function := bare.get("function"), dict):
+        bare["function"] = {name: value for name, value in function.items() if name != STRICT}
+    return bare
+
+
+def _with_instructions_in_words(body: JsonObject) -> JsonObject:
+    """The body with its instructions at the beginning of the first message, in a marked block."""
+    match body:
+        case {"messages": [{"role": "system", "content": instructions}, first, *rest]}:
+            return {**body, "messages": [_led_by(instructions, first), *rest]}
+        case {"instructions": instructions, "input": [first, *rest]}:
+            body = {**body, "input": [_led_by(instructions, first), *rest]}
+            del body["instructions"]
+    return body
+
+
+def _led_by(instructions: str, first: JsonObject) -> JsonObject:
+    return {**first, "content": f"<{INSTRUCTIONS}>\n{instructions}\n</{INSTRUCTIONS}>\n\n{first['content']}"}

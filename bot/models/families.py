@@ -1,0 +1,89 @@
+"""What is known of families of models before they are asked: the efforts they accept, what they refuse, when they end.
+
+Read in providers' documentation in November 2026. A name that is not here is asked as its server allows, and its
+`Dialect` learns from refusals.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from bot.models.profile import Effort
+
+DEFAULT_MODEL = "gpt-6-luna"
+"""The model that answers if no setting names one: the small model that OpenAI's pages recommended on 23 November 2026.
+
+The model before it, gpt-4.1-mini, ends on 14 January 2027."""
+DEFAULT_EFFORT: Effort = "none"
+"""The effort of the default model if no setting says another."""
+
+ENDS: Mapping[str, date] = {"gpt-4.1-mini": date(2027, 1, 14), "gpt-4.1-mini-2025-04-14": date(2027, 1, 14)}
+"""The last days of models, as their providers announce them."""
+
+_EFFORTS: Sequence[Effort] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a family of models is known for."""
+
+    names: re.Pattern[str]
+    """Matches the whole name in lower case, without a path, a prefix of fine-tuning, and a date."""
+    efforts: tuple[Effort, ...] = ()
+    """The efforts that it accepts, lowest first. Empty if that is unknown."""
+    refuses: frozenset[str] = frozenset()
+    """The optional fields that it refuses."""
+
+
+_ALL_BUT_MINIMAL: tuple[Effort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
+_SAMPLING = frozenset({"temperature", "top_p"})
+_FAMILIES = (
+    Family(re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra|astra))?"), efforts=_ALL_BUT_MINIMAL),
+    Family(re.compile(r"gpt-5\.6(?:-(?:luna|sol|terra))?"), efforts=_ALL_BUT_MINIMAL),
+    Family(re.compile(r"gpt-5\.[1-5](?:-(?:mini|nano|luna))?"), efforts=("none", "low", "medium", "high", "xhigh")),
+    Family(re.compile(r"gpt-5(?:-(?:mini|nano))?"), efforts=("minimal", "low", "medium", "high")),
+    Family(re.compile(r"o[1-9](?:-(?:mini|pro))?"), efforts=("low", "medium", "high"), refuses=_SAMPLING),
+    Family(
+        re.compile(r"claude-(?:[a-z]+-)?(?:4[.-](?:[7-9]|\d\d)|[5-9](?:[.-]\d{1,2})?)(?:-[a-z]+)?"), refuses=_SAMPLING
+    ),
+)
+_DATE = re.compile(r"[-@](?:latest|\d{4}-\d\d-\d\d|\d{8})$")
+
+
+def family_of(name: str) -> Family | None:
+    """Return the family of a model. None if it is not known."""
+    bare = bare_name(name)
+    return next((family for family in _FAMILIES if family.names.fullmatch(bare)), None)
+
+
+def bare_name(name: str) -> str:
+    """Return a model's name without what gateways, fine-tuning and dates add (`openai/gpt-5`, `ft:o4-mini:shop`)."""
+    name = name.lower().removeprefix("ft:").rpartition("/")[2].partition(":")[0]
+    return _DATE.sub("", name)
+
+
+def accepted_effort(name: str, effort: Effort | None) -> Effort | None:
+    """Return the effort that the model accepts and that is closest to `effort`, the lower of two."""
+    family = family_of(name)
+    if effort is None or family is None or not family.efforts or effort in family.efforts:
+        return effort
+    place = _EFFORTS.index(effort)
+    return min(family.efforts, key=lambda each: abs(_EFFORTS.index(each) - place))
+
+
+def least_effort(name: str) -> Effort:
+    """Return the lowest effort that a model is known to accept."""
+    family = family_of(name)
+    return family.efforts[0] if family and family.efforts else "low"
+
+
+def refused_fields(name: str) -> frozenset[str]:
+    """Return the optional fields that a model is known to refuse."""
+    family = family_of(name)
+    return family.refuses if family else frozenset()
+
+
+def default_effort(name: str, effort: Effort | None) -> Effort | None:
+    """Return the setting, or the default model's own effort if there is none."""
+    return DEFAULT_EFFORT if effort is None and bare_name(name) == DEFAULT_MODEL else effort

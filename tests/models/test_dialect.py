@@ -1,0 +1,147 @@
+"""Fields that servers refuse, in their own words, and requests without them."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from bot.agent.messages import CustomerMessage
+from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest
+from bot.models.families import accepted_effort, default_effort, family_of, refused_fields
+from bot.models.profile import Effort
+from bot.models.providers import Server, open_model
+from tests.agent.desk import Counter, desk_tools
+from tests.doubles.chat_server import ChatServer, Reply, open_chat_server, refuses, text
+from tests.doubles.responses_events import Response
+
+REQUEST = ModelRequest("model-1", "You are the desk.", (CustomerMessage("Hi"),), tools=desk_tools(Counter()))
+FASTAPI = b'{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs"}]}'
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ChatServer]:
+    async with open_chat_server() as opened:
+        yield opened
+
+
+async def ask(model: Model, request: ModelRequest = REQUEST) -> list[ModelEvent]:
+    async with aclosing(model.stream(request)) as events:
+        return [event async for event in events]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "field"),
+    [
+        (refuses(400, {"message": "`temperature` is deprecated for this model."}), "temperature"),
+        (refuses(400, {"message": "Unsupported value.", "param": "temperature"}), "temperature"),
+        (refuses(422, {"message": "Unknown field stream_options"}), "stream_options"),
+        (Reply((FASTAPI,), 422, {"Content-Type": "application/json"}), "stream_options"),
+        (refuses(400, {"message": "Unrecognized request argument supplied: reasoning_effort"}), "reasoning_effort"),
+        (refuses(400, {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"}), "max_tokens"),
+    ],
+)
+async def test_a_field_that_is_refused_is_left_out_once_and_for_all(
+    server: ChatServer, refusal: Reply, field: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.will(refusal, text("Hello"))
+    effort: Effort | None = "low" if field == "reasoning_effort" else None
+    async with open_model("our-model", Server("k", server.url), effort=effort, temperature=0.5) as model:
+        for _ in range(2):
+            assert (await ask(model))[-1] == Finished("stop")
+        assert list(model.dialect.left_out) == [field]
+    with_it, without, again = server.requests
+    assert field in with_it
+    assert field not in without
+    assert field not in again
+    assert [record.msg for record in caplog.records if "refuses a field" in record.msg] == [caplog.records[-1].msg]
+
+
+async def test_a_limit_goes_by_its_other_name(server: ChatServer) -> None:
+    words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    server.will(refuses(400, {"message": words, "param": "max_tokens"}), text("Hello"))
+    async with open_model("our-model", Server("k", server.url)) as model:
+        await ask(model)
+    assert server.requests[1]["max_completion_tokens"] == server.requests[0]["max_tokens"]
+
+
+async def test_instructions_begin_the_first_message_where_the_system_has_no_role(server: ChatServer) -> None:
+    server.will(refuses(400, {"message": "System role not supported"}), text("Hello"))
+    async with open_model("gemma", Server("k", server.url)) as model:
+        await ask(model)
+    assert server.requests[1]["messages"] == [
+        {"role": "user", "content": "<instructions>\nYou are the desk.\n</instructions>\n\nHi"}
+    ]
+
+
+async def test_tools_that_are_taken_without_thinking_only_are_sent_with_none(server: ChatServer) -> None:
+    words = (
+        "Function tools with reasoning_effort are not supported. Use /v1/responses or set reasoning_effort to 'none'."
+    )
+    server.will(refuses(400, {"message": words, "param": "reasoning_effort"}), text("Hello"))
+    async with open_model("gpt-5.4", Server("k", server.url), effort="high") as model:
+        await ask(model)
+    assert [body["reasoning_effort"] for body in server.requests] == ["high", "none"]
+
+
+async def test_the_responses_api_is_healed_too(server: ChatServer) -> None:
+    server.will(
+        refuses(400, {"message": "Unknown parameter: 'include'.", "param": "include"}),
+        refuses(400, {"message": "Unknown parameter: 'tools[0].strict'.", "param": "tools[0].strict"}),
+        Response().says("Hello").ends(),
+    )
+    async with open_model("gpt-5", Server("k", server.url, api="responses")) as model:
+        assert (await ask(model))[-1] == Finished("stop")
+    assert "include" not in server.requests[2]
+    assert all("strict" not in tool for tool in server.requests[2]["tools"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "max_tokens is too large: the maximum context length is 4096 tokens", "param": "max_tokens"},
+        {"message": "Please include a question in your store of words.", "param": None},
+        {"message": "Invalid schema for function 'lookup_order'", "param": "tools[0].function.parameters"},
+        {"message": "The model `x` does not exist", "param": "model"},
+    ],
+)
+async def test_a_refusal_of_anything_else_is_a_failure_at_once(server: ChatServer, error: dict[str, Any]) -> None:
+    server.will(refuses(400, error), text("Hello"))
+    async with open_model("our-model", Server("k", server.url), temperature=0.5) as model:
+        with pytest.raises(ModelFailure):
+            await ask(model)
+        assert model.dialect.left_out == {}
+    assert len(server.requests) == 1
+
+
+async def test_a_server_that_refuses_for_ever_is_not_asked_for_ever(server: ChatServer) -> None:
+    server.will(refuses(400, {"message": "temperature, stream_options, max_tokens, max_completion_tokens"}))
+    async with open_model("our-model", Server("k", server.url), temperature=0.5) as model:
+        with pytest.raises(ModelFailure):
+            await ask(model)
+        assert set(model.dialect.left_out) == {"temperature", "stream_options", "max_tokens", "max_completion_tokens"}
+    assert len(server.requests) == 5
+
+
+def test_families_are_told_by_name() -> None:
+    table = [
+        ("gpt-6-luna", "minimal", "none"),
+        ("openai/gpt-6-sol-2026-09-22", "minimal", "none"),
+        ("gpt-5-mini", "none", "minimal"),
+        ("o4-mini", "none", "low"),
+        ("gpt-5.4", "max", "xhigh"),
+        ("qwen3", "minimal", "minimal"),
+        ("gpt-6-luna", "high", "high"),
+    ]
+    assert [(name, effort, accepted_effort(name, effort)) for name, effort, _ in table] == table  # type: ignore[arg-type]
+    refuse = ("claude-opus-4-7", "claude-opus-4.8", "anthropic/claude-sonnet-5", "claude-haiku-5-5", "o4-mini")
+    assert all("temperature" in refused_fields(name) for name in refuse)
+    take = ("claude-sonnet-4-5", "claude-opus-4-20250514", "claude-3-5-haiku", "gpt-4.1", "qwen3", "mistral-large")
+    assert not any(refused_fields(name) for name in take)
+    assert family_of("mistral-large") is None
+
+
+def test_the_default_model_does_not_think_unless_a_setting_says_so() -> None:
+    assert default_effort("gpt-6-luna", None) == "none"
+    assert default_effort("gpt-6-luna", "high") == "high"
+    assert default_effort("gpt-6-sol", None) is None
