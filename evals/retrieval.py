@@ -14,7 +14,10 @@ figures alone. The last line is one JSON object with a row for each set:
 
 passage_mrr10, doc_mrr10, evidence400    percentages as the scorer gives them
 auc                    how well the confidence separates what has an answer from all that has none
-answered_at_95         share of answerable questions above a floor that refuses 95 % of the off-topic ones
+answered_at_95         share of answerable questions above a score that refuses 95 % of the off-topic ones
+clearly, perhaps       the base's own thresholds
+clearly_<kind>         share of each kind of questions at or above the answer threshold: found clearly
+found_<kind>           the same for the lower threshold: found clearly or perhaps, so that the model reads the passages
 search_p50_ms, search_p95_ms             of the whole search
 """
 
@@ -25,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,7 @@ from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.table import TableEmbedder
 from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
+from knowledge.thresholds import Certainty
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "kb"
 OUT = Path(__file__).parent / "out"
@@ -99,7 +103,7 @@ async def measure(each: Set, embedder: Embedder) -> Figures:
             report = await base.refresh(each.source)
             await base.search("a first question opens connections")
             answers = [await _ask(base, question) for question in questions]
-            floor = (await base.status()).threshold
+            status = await base.status()
         scores = _score(each, answers, Path(work, "results.jsonl"))
     times = sorted(answer.milliseconds for answer in answers)
     return {
@@ -108,8 +112,10 @@ async def measure(each: Set, embedder: Embedder) -> Figures:
         "evidence400": scores.get("evidence@400words"),
         "auc": scores.get("answerability_auc[all]"),
         "answered_at_95": scores.get("answered_when_95%_of_off_topic_refused"),
-        "floor": floor,
-        **{f"above_floor_{kind}": share for kind, share in _above_floor(answers).items()},
+        "clearly": status.threshold,
+        "perhaps": status.perhaps_threshold,
+        **{f"clearly_{kind}": share for kind, share in _shares(answers, {"clearly"}).items()},
+        **{f"found_{kind}": share for kind, share in _shares(answers, {"clearly", "perhaps"}).items()},
         "chunks": report.chunks,
         "build_s": report.seconds,
         "search_p50_ms": round(times[len(times) // 2], 2),
@@ -160,11 +166,11 @@ def _score(each: Set, answers: Iterable[Answer], results: Path) -> dict[str, Any
     return scored
 
 
-def _above_floor(answers: Iterable[Answer]) -> dict[str, float]:
-    """Of each kind of question, the percentage that the floor lets pass."""
+def _shares(answers: Iterable[Answer], certainties: Collection[Certainty]) -> dict[str, float]:
+    """Of each kind of question, the percentage that is found with one of these certainties."""
     kinds: dict[str, list[bool]] = {}
     for answer in answers:
-        kinds.setdefault(answer.question["kind"], []).append(answer.findings.answerable)
+        kinds.setdefault(answer.question["kind"], []).append(answer.findings.certainty in certainties)
     return {kind: round(100 * sum(passed) / len(passed), 1) for kind, passed in kinds.items()}
 
 

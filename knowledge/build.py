@@ -29,7 +29,7 @@ from typing import Any, get_args
 import numpy as np
 
 from knowledge import catalog
-from knowledge.calibration import Thresholds, calibrate
+from knowledge.calibration import Calibration, calibrate, read_questions
 from knowledge.catalog import Catalog, CatalogReader
 from knowledge.chunking import chunk_within
 from knowledge.config import Audience, BuildOptions, Source, read_config
@@ -78,6 +78,8 @@ class _Job:
     """The Chroma server for the vectors. If empty, each generation has them in its folder."""
     options: BuildOptions = WHATEVER_IS_THERE
     audience: Audience = "public"
+    questions: Path | None = None
+    """The operator's own questions, by which the thresholds are measured if the file exists."""
     started: float = field(default_factory=time.monotonic)
     tokens: int = 0
     """Tokens given to the embedder so far."""
@@ -96,7 +98,7 @@ class _Job:
             chunks=generation.manifest.chunks,
             embedded=embedded,
             embedded_tokens=self.tokens,
-            threshold=generation.manifest.threshold,
+            threshold=generation.manifest.thresholds.clearly,
             sources=generation.manifest.sources,
         )
 
@@ -127,6 +129,7 @@ async def build(
     embedder: Embedder,
     *,
     options: BuildOptions = WHATEVER_IS_THERE,
+    questions: Path | None = None,
     chroma_url: str = "",
     tell: Tell,
 ) -> BuildReport:
@@ -138,7 +141,7 @@ async def build(
     with generations.building():
         # Sources of two audiences never share a base.
         audience = sources[0].audience if sources else "public"
-        job = _Job(generations, embedder, tell, chroma_url, options, audience)
+        job = _Job(generations, embedder, tell, chroma_url, options, audience, questions)
         current = generations.current()
         is_ours = current is not None and current.manifest.fingerprint == fingerprint_of(embedder)
         reusable = is_ours and not options.anew
@@ -232,7 +235,7 @@ async def _write(
             with closing(VectorIndex(home) if follows else create(home, metadata=metadata)) as vectors:
                 _index(vectors, stored, (added, removed) if follows else None, chunks=chunks, tell=job.tell)
                 with closing(CatalogReader(folder / DATABASE)) as reader:
-                    thresholds = await _thresholds(job, reader, vectors, base)
+                    measured, at_chunks = await _calibration(job, reader, vectors, base, is_repair=anew)
                     job.tell(Progress("verify"))
                     _verify(reader, vectors)
                     content = reader.content()
@@ -245,9 +248,9 @@ async def _write(
             chunks=chunks,
             sources=tuple(plan.sources),
             built_at=now(),
-            threshold=thresholds.fused,
-            words_threshold=thresholds.words,
-            calibrated_chunks=thresholds.chunks,
+            thresholds=measured.fused,
+            words_thresholds=measured.words,
+            calibrated_chunks=at_chunks,
             content=content,
             forced=job.options.force,
             follows=job.options.follows,
@@ -356,20 +359,18 @@ def _counted(entries: Iterable[catalog.IndexedChunk], total: int, tell: Tell) ->
         yield entry
 
 
-async def _thresholds(job: _Job, reader: CatalogReader, vectors: VectorIndex, base: Generation | None) -> "_Thresholds":
+async def _calibration(
+    job: _Job, reader: CatalogReader, vectors: VectorIndex, base: Generation | None, *, is_repair: bool
+) -> tuple[Calibration, int]:
+    """The thresholds, and the number of chunks when they were measured. Those of `base` serve as long as they fit."""
     if base:
         known = base.manifest
         moved = abs(reader.chunks - known.calibrated_chunks) > RECALIBRATE * known.calibrated_chunks
-        if not moved and reader.chunks > SMALL_BASE:
-            return _Thresholds(known.threshold, known.words_threshold, known.calibrated_chunks)
+        if is_repair or (not moved and reader.chunks > SMALL_BASE):
+            return Calibration(known.thresholds, known.words_thresholds), known.calibrated_chunks
     job.tell(Progress("calibrate"))
-    measured = await calibrate(reader, vectors, job.embedder)
-    return _Thresholds(measured.fused, measured.words, reader.chunks)
-
-
-@dataclass(frozen=True, slots=True)
-class _Thresholds(Thresholds):
-    chunks: int
+    written = read_questions(job.questions) if job.questions else ()
+    return await calibrate(reader, vectors, job.embedder, written), reader.chunks
 
 
 def _verify(reader: CatalogReader, vectors: VectorIndex) -> None:
@@ -393,9 +394,16 @@ async def _run(options: argparse.Namespace) -> BuildReport:
     tell = _Teller()
     if options.repair:
         return await repair(generations, embedder, chroma_url=options.chroma_url, tell=tell)
-    sources = read_config(options.source, learned=options.learned).of(options.audience)
-    asked = BuildOptions(options.force, options.only, options.anew, options.follows)
-    return await build(generations, sources, embedder, options=asked, chroma_url=options.chroma_url, tell=tell)
+    config = read_config(options.source, learned=options.learned)
+    return await build(
+        generations,
+        config.of(options.audience),
+        embedder,
+        options=BuildOptions(options.force, options.only, options.anew, options.follows),
+        questions=config.questions if options.audience == "public" else None,
+        chroma_url=options.chroma_url,
+        tell=tell,
+    )
 
 
 def _embedder(options: argparse.Namespace) -> Embedder:

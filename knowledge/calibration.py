@@ -1,25 +1,34 @@
-"""The answer threshold: the score from which a base answers a question. It is measured on each base when it is built.
+"""The answer thresholds: the scores from which a base clearly, or perhaps, has an answer.
 
-Sentences of the base itself are searched twice: in the whole base, and without the page that they come from. They have
-the base's language and subject. So the first search shows the score of an answer, the second the score when there is
-none. The threshold lies between the two. It is nearer to the second, since a sentence is easier to find than a question
-in other words. It also lies above nearly all of a list of foreign questions, about everything in the world, which a
-base can hardly ever answer.
+They are measured on each base when it is built.
 
-Plainly foreign questions fall below the threshold. Whether a page on the right subject really has the answer, no score
-can show: there the agent has to read.
+Three kinds of texts are searched. Foreign questions, about everything in the world, have no answer in hardly any base.
+Sentences of the base itself have one. The same sentences without their own passage, and without all that says much the
+same, show what the base finds for a question on its subject that it cannot answer.
+
+- "Perhaps" begins above the foreign questions, on the way to the sentences that have an answer. A sentence is easier to
+  find than a question in other words, so it begins before the middle of that way.
+- "Clearly" begins where most sentences without their answer do not reach.
+
+Where the operator has written down real questions, these take the place of the sentences. Below "perhaps", a question
+is plainly foreign. Whether a page on the right subject really has the answer, no score can show: there the agent has
+to read.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from knowledge.catalog import CatalogReader
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.fuse import fuse
-from knowledge.index import rank
+from knowledge.index import rank, words_weight
+from knowledge.thresholds import Thresholds
 from knowledge.vectors import VectorIndex
 
 SAMPLE, LARGE_SAMPLE = 200, 100
@@ -27,18 +36,21 @@ SAMPLE, LARGE_SAMPLE = 200, 100
 LARGE = 5_000
 """Chunks from which a base counts as large."""
 CANDIDATES = 100
-FOREIGN_QUANTILE = 0.95
-ABSENT_QUANTILE, PRESENT_QUANTILE = 0.5, 0.1
-NEARNESS = 1 / 3
-"""Where the threshold lies on the way from the scores without an answer (0) to those with one (1)."""
-HIGHEST_FUSED, HIGHEST_WORDS = 0.95, 0.55
-"""The highest thresholds. On any base, most questions that have an answer score higher. A base with repetitive pages
-finds each sentence elsewhere too, and would set the threshold above most questions."""
-FEW_DOCUMENTS = 5
-"""Below this many documents, a base without one of them is nearly empty, so only the sentence's own chunk is left out.
-The score of the rest of its page does not show what is found without an answer. So the threshold lies halfway to that
-of the foreign questions."""
-_FUSED, _WORDS = 0, 1
+FOREIGN_QUANTILE, PRESENT_QUANTILE, ABSENT_QUANTILE = 0.8, 0.1, 0.7
+MARGIN = 0.45
+"""Where "perhaps" begins on the way from the foreign questions (0) to the base's own sentences (1)."""
+FURTHEST = 0.75
+"""Where "clearly" begins at the latest on the way from "perhaps" (0) to these sentences (1). A base with repetitive
+pages has something like the answer everywhere, also far from the passage that was left out."""
+SAME_QUANTILE = 0.95
+"""Two chunks say much the same if they are nearer to each other than this share of the base's chunks."""
+LEAST_TEXTS = 20
+"""Texts of one kind that are needed to measure by them. In a smaller base, "clearly" begins with "perhaps"."""
+MOST_QUESTIONS = 500
+"""Written questions that are read at most."""
+MISSED_QUANTILE, UNANSWERED_QUANTILE = 0.05, 0.95
+"""The share of the written questions with an answer that "perhaps" may miss, and of what has no answer that it need
+not leave behind."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 FOREIGN_QUESTIONS = """\
@@ -126,58 +138,139 @@ Bagaimana cara memasak rendang?
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
-    """The scores from which a question counts as answerable."""
+class Calibration:
+    """The thresholds of a base."""
 
-    fused: float
-    words: float
-    """The threshold when only words can be searched."""
+    fused: Thresholds
+    words: Thresholds
+    """The thresholds when only words can be searched."""
 
 
-async def calibrate(reader: CatalogReader, vectors: VectorIndex, embedder: Embedder) -> Thresholds:
+@dataclass(frozen=True, slots=True)
+class WrittenQuestion:
+    """A question that the operator has written down."""
+
+    text: str
+    answerable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The best scores of a kind of texts: a row each, by both and by words alone."""
+
+    present: Vectors
+    absent: Vectors
+    """The same without the passages that the text comes from."""
+
+
+def read_questions(path: Path) -> tuple[WrittenQuestion, ...]:
+    """The questions of a file with a JSON object a line: `question`, and `answerable`, which is true unless it says
+    otherwise. Empty if there is no such file. Lines of another form are passed over."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            read = [_written(line) for line, _ in zip(lines, range(MOST_QUESTIONS), strict=False)]
+    except OSError:
+        return ()
+    return tuple(question for question in read if question)
+
+
+async def calibrate(
+    reader: CatalogReader, vectors: VectorIndex, embedder: Embedder, written: Sequence[WrittenQuestion] = ()
+) -> Calibration:
     """Measure the thresholds of a finished base, with about 300 searches."""
-    questions = [(text, frozenset[int]()) for text in FOREIGN_QUESTIONS]
-    foreign, _ = await _ask(reader, vectors, embedder, questions)
-    present, absent = await _ask(reader, vectors, embedder, _own_sentences(reader))
-    few = reader.documents < FEW_DOCUMENTS
-    fused, words = (_threshold(foreign[:, way], present[:, way], absent[:, way], few=few) for way in (_FUSED, _WORDS))
-    return Thresholds(min(fused, HIGHEST_FUSED), min(words, HIGHEST_WORDS))
+    search = _Search(reader, vectors, embedder)
+    foreign = (await search.ask((text, None) for text in FOREIGN_QUESTIONS)).present
+    own = await search.ask(_own_sentences(reader))
+    known = (await search.ask((each.text, None) for each in written if each.answerable)).present
+    unknown = (await search.ask((each.text, None) for each in written if not each.answerable)).present
+    fused, words = (
+        _thresholds(foreign[:, way], own.present[:, way], own.absent[:, way], known[:, way], unknown[:, way])
+        for way in (0, 1)
+    )
+    return Calibration(fused, words)
 
 
-def _threshold(foreign: Vectors, present: Vectors, absent: Vectors, *, few: bool) -> float:
-    above_foreign = float(np.quantile(foreign, FOREIGN_QUANTILE))
-    if not len(present):
-        return round(above_foreign, 3)
-    without = float(np.quantile(absent, ABSENT_QUANTILE))
-    with_ = float(np.quantile(present, PRESENT_QUANTILE))
-    threshold = max(above_foreign, without + NEARNESS * max(with_ - without, 0.0))
-    return round((above_foreign + threshold) / 2 if few else threshold, 3)
+def _thresholds(foreign: Vectors, present: Vectors, absent: Vectors, known: Vectors, unknown: Vectors) -> Thresholds:
+    if len(known) >= LEAST_TEXTS:
+        perhaps = max(_quantile(foreign, UNANSWERED_QUANTILE), _quantile(known, MISSED_QUANTILE))
+    else:
+        # In a small base, nothing without an answer comes near to the middle of the way.
+        unanswered = _quantile(np.concatenate((foreign, absent)), UNANSWERED_QUANTILE)
+        perhaps = min(_between(_quantile(foreign, FOREIGN_QUANTILE), present, MARGIN), unanswered)
+    clearly = perhaps
+    if len(unknown) >= LEAST_TEXTS:
+        clearly = _quantile(unknown, ABSENT_QUANTILE)
+    elif len(absent) >= LEAST_TEXTS:
+        clearly = min(_quantile(absent, ABSENT_QUANTILE), _between(perhaps, present, FURTHEST))
+    return Thresholds(round(max(clearly, perhaps), 3), round(perhaps, 3))
 
 
-async def _ask(
-    reader: CatalogReader, vectors: VectorIndex, embedder: Embedder, questions: Sequence[tuple[str, frozenset[int]]]
-) -> tuple[Vectors, Vectors]:
-    """The best fused and word scores of each question: from the whole base, and without the chunks it names."""
-    embedded = await embedder.embed_documents([text for text, _ in questions])
-    scores = np.zeros((2, len(questions), 2), np.float32)
-    for number, ((text, left_out), vector) in enumerate(zip(questions, embedded, strict=True)):
-        found = reader.keywords.find(text, limit=CANDIDATES)
-        near = vectors.nearest(vector, limit=min(CANDIDATES, reader.chunks))
-        for way, ranked in ((_FUSED, rank(reader, found, near, vector)), (_WORDS, fuse({}, found.scores))):
-            scores[0, number, way] = next((score for _, score in ranked), 0.0)
-            scores[1, number, way] = next((score for chunk, score in ranked if chunk not in left_out), 0.0)
-    return scores[0], scores[1]
+def _between(score: float, present: Vectors, share: float) -> float:
+    """A share of the way from a score to that of sentences whose answer is there."""
+    return score + share * max(_quantile(present, PRESENT_QUANTILE) - score, 0.0) if len(present) else score
 
 
-def _own_sentences(reader: CatalogReader) -> list[tuple[str, frozenset[int]]]:
-    """A sentence from the middle of each sampled chunk, with the chunks that must not answer it."""
-    by_document = reader.chunks_by_document()
-    sentences: list[tuple[str, frozenset[int]]] = []
-    for chunk, document, text in reader.sample(LARGE_SAMPLE if reader.chunks >= LARGE else SAMPLE):
+def _quantile(scores: Vectors, share: float) -> float:
+    return float(np.quantile(scores, share))
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    reader: CatalogReader
+    vectors: VectorIndex
+    embedder: Embedder
+
+    async def ask(self, questions: Iterable[tuple[str, int | None]]) -> _Asked:
+        """Search each text, which may come from a chunk."""
+        asked = list(questions)
+        scores = np.zeros((2, len(asked), 2), np.float32)
+        if not asked:
+            return _Asked(scores[0], scores[1])
+        embedded = await self.embedder.embed_documents([text for text, _ in asked])
+        same = self._same()
+        for number, ((text, home), vector) in enumerate(zip(asked, embedded, strict=True)):
+            found = self.reader.keywords.find(text, limit=CANDIDATES)
+            near = self.vectors.nearest(vector, limit=min(CANDIDATES, self.reader.chunks))
+            by_words = fuse({}, found.scores, weight=words_weight(self.reader))
+            for way, ranked in enumerate((rank(self.reader, found, near, vector), by_words)):
+                scores[0, number, way] = ranked[0][1] if ranked else 0.0
+                scores[1, number, way] = self._without(ranked, home, same=same)
+        return _Asked(scores[0], scores[1])
+
+    def _without(self, ranked: Sequence[tuple[int, float]], home: int | None, *, same: float) -> float:
+        """The best score without the chunk `home` and all that says much the same."""
+        if home is None or not ranked:
+            return 0.0
+        stored = self.reader.vectors([home, *(chunk for chunk, _ in ranked)])
+        wholes = stored.wholes.astype(np.float32)
+        likeness = dict(zip(stored.ids, wholes @ wholes[stored.ids.index(home)], strict=True))
+        others = (score for chunk, score in ranked if chunk != home and likeness[chunk] < same)
+        # Whatever is not among so many candidates has a lower score than the last of them.
+        return next(others, ranked[-1][1] if len(ranked) >= CANDIDATES else 0.0)
+
+    def _same(self) -> float:
+        """The cosine from which two chunks of this base say much the same."""
+        wholes = self.reader.vectors([chunk for chunk, _, _ in self.reader.sample(SAMPLE)]).wholes.astype(np.float32)
+        pairs = (wholes @ wholes.T)[np.triu_indices(len(wholes), 1)]
+        return _quantile(pairs, SAME_QUANTILE) if len(pairs) else 1.0
+
+
+def _own_sentences(reader: CatalogReader) -> list[tuple[str, int]]:
+    """A sentence from the middle of each sampled chunk, with the chunk."""
+    sentences: list[tuple[str, int]] = []
+    for chunk, _, text in reader.sample(LARGE_SAMPLE if reader.chunks >= LARGE else SAMPLE):
         candidates = [
             part for part in _SENTENCE_END.split(text) if 5 <= len(part.split()) <= 25 or 12 <= len(part) <= 40
         ]
         if candidates:
-            home = by_document[document] if reader.documents >= FEW_DOCUMENTS else frozenset({chunk})
-            sentences.append((candidates[len(candidates) // 2], home))
+            sentences.append((candidates[len(candidates) // 2], chunk))
     return sentences
+
+
+def _written(line: str) -> WrittenQuestion | None:
+    try:
+        read: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    text = read.get("question") if isinstance(read, dict) else None
+    return WrittenQuestion(text, read.get("answerable", True) is not False) if isinstance(text, str) else None

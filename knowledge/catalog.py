@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -300,6 +299,8 @@ class CatalogReader:
             self.documents, self.chunks = _counts(self._database)
             self.dim = _dim(self._database)
             """The length of the vectors."""
+            self.is_table = _is_table(self._database)
+            """Whether most documents are entries of FAQ tables."""
             self.keywords = keywords.Keywords(self._database, chunks=self.chunks)
         except sqlite3.Error as error:
             raise IndexBroken(f"{path} cannot be read: {error}") from error
@@ -356,20 +357,13 @@ class CatalogReader:
 
     def sample(self, size: int) -> list[tuple[int, int, str]]:
         """At most `size` chunks, spread evenly over the base: id, document, text."""
-        step = max(1, self.chunks // size)
+        step = max(1, -(-self.chunks // size))
         rows = self._database.execute(
             "SELECT id, document, text FROM (SELECT id, document, text, row_number() OVER (ORDER BY id) AS number "
             "FROM chunk) WHERE number % ? = 0 LIMIT ?",
             (step, size),
         )
         return [(id_, document, text) for id_, document, text in rows]
-
-    def chunks_by_document(self) -> dict[int, frozenset[int]]:
-        """The chunks of every document."""
-        rows = self._database.execute("SELECT document, id FROM chunk ORDER BY document")
-        return {
-            document: frozenset(id_ for _, id_ in group) for document, group in groupby(rows, key=lambda row: row[0])
-        }
 
     def check(self) -> None:
         """Read the whole file once. Raises IndexBroken if it is damaged."""
@@ -434,6 +428,14 @@ def _pack(vectors: NDArray[np.float32]) -> bytes:
 def _dim(database: sqlite3.Connection) -> int:
     row = database.execute("SELECT length(whole) FROM vector LIMIT 1").fetchone()
     return int(row[0]) // np.dtype(np.float16).itemsize if row else 0
+
+
+def _is_table(database: sqlite3.Connection) -> bool:
+    (rows, documents) = database.execute(
+        "SELECT count(*) FILTER (WHERE file LIKE '%.csv' OR file LIKE '%.tsv' OR file LIKE '%.jsonl'), count(*) "
+        "FROM document"
+    ).fetchone()
+    return bool(2 * rows > documents)
 
 
 def _counts(database: sqlite3.Connection) -> tuple[int, int]:

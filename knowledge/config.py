@@ -17,7 +17,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -38,6 +38,7 @@ SITE_PAGES = 2_000
 FILE_BYTES = 200_000
 LEARNED = "learned"
 """The name of the source that the program itself writes: what people have added to the base in the course of work."""
+QUESTIONS = "questions.jsonl"
 NOT_ARTICLES = (
     "SUMMARY.md",
     "_sidebar.*",
@@ -50,6 +51,7 @@ NOT_ARTICLES = (
     "CODE_OF_CONDUCT.*",
     "LICENSE.*",
     "404.*",
+    QUESTIONS,
     "node_modules/*",
     "package*.json",
     "tsconfig*.json",
@@ -189,6 +191,9 @@ class Config:
     """All sources."""
 
     sources: tuple[Source, ...]
+    questions: Path | None = None
+    """Where the operator's own questions would be, by which the answer thresholds are measured: beside the YAML file,
+    or in the folder. None if the only source is a file."""
 
     def of(self, audience: Audience) -> tuple[Source, ...]:
         """The sources of one audience."""
@@ -207,12 +212,12 @@ def read_config(path: Path, *, learned: Path | None = None) -> Config:
     if any(source.name == LEARNED for source in config.sources):
         raise SourcesFaulty([f"{path}: the name {LEARNED} is taken: it is that of the articles which staff add."])
     added = (Source(name=LEARNED, folder=learned.resolve()),) if learned.is_dir() else ()
-    return Config((*config.sources, *added))
+    return replace(config, sources=(*config.sources, *added))
 
 
 def _read(path: Path) -> Config:
     if path.suffix.lower() not in (".yml", ".yaml"):
-        return Config((Source(folder=path.resolve()),))
+        return Config((Source(folder=path.resolve()),), path / QUESTIONS if path.is_dir() else None)
     described = _load(path)
     try:
         config = _File.model_validate(described)
@@ -222,7 +227,7 @@ def _read(path: Path) -> Config:
     if faults:
         raise SourcesFaulty(faults)
     home = path.resolve().parent
-    return Config(tuple(_resolved(source, home) for source in config.sources))
+    return Config(tuple(_resolved(source, home) for source in config.sources), home / QUESTIONS)
 
 
 def _load(path: Path) -> Any:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from knowledge.documents import Notice
 from knowledge.errors import BuildRefused, IndexBroken
+from knowledge.thresholds import Thresholds
 from knowledge.vectors import ChromaCollection, Home
 
 CURRENT = "CURRENT"
@@ -29,7 +30,7 @@ DATABASE = "kb.sqlite"
 CHROMA = "chroma"
 SPOOL = "fetched-"
 """The first part of the names of folders that pages of sites are fetched into."""
-MANIFEST_SCHEMA = 2
+MANIFEST_SCHEMA = 3
 
 _NAME = re.compile(r"gen-(\d{6,})")
 
@@ -60,10 +61,10 @@ class Manifest:
     sources: tuple[IndexedSource, ...]
     built_at: str
     """The build time as ISO 8601, in UTC."""
-    threshold: float
-    """The fused score from which a question counts as answerable."""
-    words_threshold: float
-    """The same score for words alone, while vectors cannot be searched."""
+    thresholds: Thresholds
+    """The fused scores from which a question counts as answerable."""
+    words_thresholds: Thresholds
+    """The same scores for words alone, while vectors cannot be searched."""
     calibrated_chunks: int
     """The number of chunks when the thresholds were measured."""
     content: str = ""
@@ -91,7 +92,8 @@ class Manifest:
                 raise IndexBroken("The generation was made by another version of the program.")
             sources = tuple(IndexedSource(**source) for source in values.pop("sources"))
             notices = tuple(Notice(**notice) for notice in values.pop("notices", ()))
-            return cls(sources=sources, notices=notices, **values)
+            fused, words = (Thresholds(**values.pop(name)) for name in ("thresholds", "words_thresholds"))
+            return cls(sources=sources, notices=notices, thresholds=fused, words_thresholds=words, **values)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise IndexBroken(f"The manifest cannot be read: {error}") from error
 

@@ -21,7 +21,7 @@ from knowledge.catalog import CatalogReader
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import IndexBroken, TextsDamaged
 from knowledge.filters import EVERYTHING, Filter
-from knowledge.fuse import WORDS_WEIGHT, cosines, fuse
+from knowledge.fuse import TABLE_WORDS_WEIGHT, WORDS_WEIGHT, cosines, fuse
 from knowledge.generations import Generation, Hold
 from knowledge.keywords import Found
 from knowledge.passages import Hit, collect
@@ -111,7 +111,7 @@ class Index:
             best: dict[int, tuple[float, float]] = {}
             for lookup in lookups:
                 for chunk, score in rank(reader, lookup.found, lookup.near or {}, lookup.vector):
-                    by_words = WORDS_WEIGHT * lookup.found.scores.get(chunk, 0.0)
+                    by_words = words_weight(reader) * lookup.found.scores.get(chunk, 0.0)
                     best[chunk] = max((score, by_words), best.get(chunk, (0.0, 0.0)))
             ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[: 3 * limit + 10]
             passages = reader.passages([chunk for chunk, _ in ranked])
@@ -233,10 +233,16 @@ def rank(
     Cosines come from the stored vectors, also for chunks that only the words have found. So even without Chroma, the
     chunks that the words find are ranked by both. Without a query vector the words rank alone.
     """
+    weight = words_weight(reader)
     if vector is None:
-        return fuse({}, found.scores)
+        return fuse({}, found.scores, weight=weight)
     candidates = list(near.keys() | found.scores.keys())
-    return fuse(cosines(vector, reader.vectors(candidates)), found.scores)
+    return fuse(cosines(vector, reader.vectors(candidates)), found.scores, weight=weight)
+
+
+def words_weight(reader: CatalogReader) -> float:
+    """How much the words count in a base's scores."""
+    return TABLE_WORDS_WEIGHT if reader.is_table else WORDS_WEIGHT
 
 
 def fingerprint_of(embedder: Embedder) -> str:

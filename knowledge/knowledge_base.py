@@ -42,6 +42,7 @@ from knowledge.plan import Known, is_up_to_date
 from knowledge.questions import facets, without_identifiers
 from knowledge.report import BuildReport, LeftOut, Progress
 from knowledge.threads import Threads
+from knowledge.thresholds import Certainty
 from knowledge.vectors import clear
 
 SEARCH_SECONDS = 3.0
@@ -76,11 +77,21 @@ class Findings:
     hits: tuple[Hit, ...] = ()
     confidence: float = 0.0
     """The best chunk's score, for comparison with `Status.threshold`."""
-    answerable: bool = False
-    """Whether the confidence reaches the answer threshold. Below it, the base most likely has no answer."""
+    certainty: Certainty = "not"
+    """Whether the base has an answer."""
     degraded: bool = False
     """Whether a part of the index could not be searched. Then there may be more than was found,
     and without hits there may be anything."""
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the confidence reaches the answer threshold, so that the base clearly has an answer."""
+        return self.certainty == "clearly"
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the base has an answer only perhaps: the passages have to be read to know."""
+        return self.certainty == "perhaps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +115,9 @@ class Status:
     """The build time as ISO 8601, in UTC."""
     sources: tuple[IndexedSource, ...] = ()
     threshold: float = 0.0
-    """The confidence from which a question counts as answerable, measured on this base."""
+    """The answer threshold: the confidence from which the base clearly has an answer, measured on this base."""
+    perhaps_threshold: float = 0.0
+    """The confidence from which it has one perhaps."""
     content: str = ""
     """A digest of all its documents. It is the same in every base that has read the same."""
     forced: bool = False
@@ -278,7 +291,8 @@ class KnowledgeBase:
             chunks=manifest.chunks,
             built_at=manifest.built_at,
             sources=manifest.sources,
-            threshold=manifest.threshold,
+            threshold=manifest.thresholds.clearly,
+            perhaps_threshold=manifest.thresholds.perhaps,
             content=manifest.content,
             forced=manifest.forced,
             follows=manifest.follows,
@@ -424,9 +438,9 @@ class KnowledgeBase:
         lookups = [task.result() for task in asked]
         hits, confidence = await self._word_threads.run(index.evidence, lookups, limit=limit, words=words)
         by_words = any(lookup.vector is None for lookup in lookups)
-        threshold = index.manifest.words_threshold if by_words else index.manifest.threshold
+        thresholds = index.manifest.words_thresholds if by_words else index.manifest.thresholds
         degraded = any(lookup.near is None for lookup in lookups)
-        return Findings(hits, confidence, bool(hits) and confidence >= threshold, degraded)
+        return Findings(hits, confidence, thresholds.certainty(confidence) if hits else "not", degraded)
 
     async def _look_up(self, index: Index, question: str, only: Filter) -> LookUp:
         async with asyncio.TaskGroup() as tasks:

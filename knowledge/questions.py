@@ -3,6 +3,9 @@
 People greet, tell a story, ask, and thank. Looked up as one text, the greeting and the story hide the question: words
 that no page has lower every score. So sentences with manners only are left out. If several sentences remain, each one
 that says enough is looked up by itself, as well as all together. A chunk's best score counts.
+
+Some words of manner are also what people ask about: a team, a tag, the best plan. If nothing else is asked, a question
+with such a word is looked up as it is.
 """
 
 import re
@@ -63,13 +66,21 @@ UNSPACED = re.compile(
 IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d{3})[\w-]{5,}(?![\w-])")
 """Order numbers, tracking numbers, codes. A page that has one is a find; that no page has one means nothing."""
 
+_ASKING = """
+what which who when where why how was welche wer wann wo warum wie que quel quelle qui quand où pourquoi comment
+qué cuál quién cuándo dónde cómo apa siapa kapan kenapa mengapa bagaimana gimana
+"""
+_QUESTION_WORDS = frozenset(_ASKING.split())
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
 def facets(message: str) -> tuple[str, ...]:
     """What to look up: the message without mere manners, then single sentences. Empty if nothing is asked."""
-    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(message) if _weight(sentence)]
+    spoken = [sentence.strip() for sentence in _SENTENCE_END.split(message)]
+    sentences = [sentence for sentence in spoken if _weight(sentence)]
+    if not sentences:
+        return tuple(sentence for sentence in spoken if _asks_by_manners(sentence))[-1:]
     if len(sentences) < 2:
         return tuple(sentences)
     weighty = [sentence for sentence in sentences if _weight(sentence) >= TELLING_WORDS]
@@ -80,6 +91,13 @@ def facets(message: str) -> tuple[str, ...]:
 def without_identifiers(text: str) -> str:
     """The text as it is embedded: the vector of a number is noise, and a long number hides the words."""
     return " ".join(IDENTIFIER.sub(" ", text).split()) or text
+
+
+def _asks_by_manners(sentence: str) -> bool:
+    """Whether it is a question with a word that can be looked up: "What is a team?", but not "How are you?"."""
+    words = [word.lower() for word in _WORD.findall(sentence)]
+    asks = sentence.endswith("?") or not _QUESTION_WORDS.isdisjoint(words[:1])
+    return asks and any(word not in FUNCTION_WORDS for word in words)
 
 
 def _weight(sentence: str) -> int:

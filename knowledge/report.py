@@ -89,7 +89,7 @@ class BuildReport:
             documents=manifest.documents,
             chunks=manifest.chunks,
             embedded=0,
-            threshold=manifest.threshold,
+            threshold=manifest.thresholds.clearly,
             sources=manifest.sources,
         )
 

@@ -26,7 +26,7 @@ SHIPPING = hit("Shipping", "Standard shipping takes three to five working days i
 
 
 def found(*hits: Hit) -> Findings:
-    return Findings(hits=hits, confidence=1.0, answerable=True)
+    return Findings(hits=hits, confidence=1.0, certainty="clearly")
 
 
 def test_the_page_that_was_quoted_is_named_and_no_other() -> None:
@@ -63,7 +63,7 @@ def test_an_answer_that_used_many_pages_names_the_three_that_it_used_most() -> N
 
 def test_what_is_below_the_floor_is_no_evidence() -> None:
     evidence = Evidence()
-    evidence.add(Findings(hits=(RETURNS,), confidence=0.1, answerable=False))
+    evidence.add(Findings(hits=(RETURNS,), confidence=0.1, certainty="not"))
     assert not evidence.found
 
 

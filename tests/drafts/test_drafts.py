@@ -74,7 +74,7 @@ class Pages:
     async def search(self, query: str) -> Findings:
         self.asked.append(query)
         found = self.word in query
-        return Findings((RETURNS,), 1.0, answerable=True) if found else Findings()
+        return Findings((RETURNS,), 1.0, certainty="clearly") if found else Findings()
 
 
 @dataclass(slots=True)

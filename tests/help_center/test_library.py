@@ -60,7 +60,7 @@ REPORT = BuildReport(
     embedded_tokens=20_000,
 )
 HIT = Hit("Returns", "Returns > How long", "", "help/returns.md", "", "", "You have *30 days*.", 1.2, "k", words=0.5)
-FOUND = Findings((HIT,), 1.2, answerable=True)
+FOUND = Findings((HIT,), 1.2, certainty="clearly")
 
 
 @dataclass
@@ -336,7 +336,7 @@ async def test_a_search_that_could_not_be_made_is_not_told_as_one_that_found_not
     broken = replace(STATUS, error="The texts are damaged.", degraded=True)
     told = await library(FakeBase(broken, Findings(degraded=True))).search("returns")
     assert "couldn't be looked up. The texts are damaged." in told
-    lame = await library(FakeBase(broken, Findings((HIT,), 0.6, answerable=True, degraded=True))).search("returns")
+    lame = await library(FakeBase(broken, Findings((HIT,), 0.6, certainty="clearly", degraded=True))).search("returns")
     assert "by words only" in lame
     none = Status("table", "f", degraded=False, error=None, building=True)
     assert "It is being built." in await library(FakeBase(none)).search("returns")

@@ -322,8 +322,10 @@ def test_the_floor_lies_where_foreign_questions_do_not_reach(kb: Path) -> None:
     current = Generations(kb).current()
     assert current is not None
 
-    assert 0.3 < current.manifest.threshold < 1
-    assert 0.1 < current.manifest.words_threshold < current.manifest.threshold
+    thresholds, by_words = current.manifest.thresholds, current.manifest.words_thresholds
+    assert 0.3 < thresholds.perhaps <= thresholds.clearly < 1
+    assert 0.1 < by_words.perhaps < thresholds.perhaps
+    assert by_words.clearly < thresholds.clearly
 
 
 def test_a_base_reads_back_what_it_holds(kb: Path) -> None:

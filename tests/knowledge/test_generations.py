@@ -7,6 +7,7 @@ import pytest
 
 from knowledge.errors import BuildRefused, IndexBroken
 from knowledge.generations import CURRENT, DATABASE, MANIFEST, Generations, Hold, IndexedSource, Manifest
+from knowledge.thresholds import Thresholds
 
 
 def manifest(number: int) -> Manifest:
@@ -18,8 +19,8 @@ def manifest(number: int) -> Manifest:
         chunks=2,
         sources=(IndexedSource("/kb", 1),),
         built_at="2026-01-01T00:00:00+00:00",
-        threshold=0.8,
-        words_threshold=0.4,
+        thresholds=Thresholds(0.8, 0.6),
+        words_thresholds=Thresholds(0.4, 0.2),
         calibrated_chunks=2,
     )
 

@@ -9,6 +9,19 @@ def test_mere_manners_ask_nothing() -> None:
     assert misses == []
 
 
+def test_a_question_of_words_of_manner_alone_is_looked_up_as_it_is() -> None:
+    table = ["What is a team?", "How do I tag?", "Which plan is the best?", "what is a team", "Was ist ein Tag?"]
+    assert [facets(question) for question in table] == [(question,) for question in table]
+
+
+def test_such_a_question_is_not_looked_up_next_to_a_question_that_says_more() -> None:
+    assert facets("What is a team? How do I invite my colleagues?") == ("How do I invite my colleagues?",)
+
+
+def test_a_question_about_nobody_and_nothing_asks_nothing() -> None:
+    assert [facets(greeting) for greeting in ("How are you?", "Thanks a lot!")] == [(), ()]
+
+
 def test_a_question_stands_by_itself_without_greeting_and_thanks() -> None:
     message = "Hello! I have a quick question. How do I return a broken lamp? Thanks a lot in advance!"
 

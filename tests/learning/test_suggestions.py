@@ -47,7 +47,7 @@ class Pages:
     hit: Hit | None = None
 
     async def search(self, query: str) -> Findings:
-        return Findings((self.hit,), self.hit.score, answerable=True) if self.hit else Findings()
+        return Findings((self.hit,), self.hit.score, certainty="clearly") if self.hit else Findings()
 
 
 @dataclass

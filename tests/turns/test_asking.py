@@ -59,7 +59,9 @@ class FewPages:
         """As KnowledgeBase.search. Of metals it knows a word, and no answer."""
         found = tuple(hit(title) for title in self._titles if title in query)
         near = (hit("metals"),) if "tungsten" in query and not self._broken else ()
-        return Findings(found or near, float(bool(found)), answerable=bool(found), degraded=self._broken)
+        return Findings(
+            found or near, float(bool(found)), certainty="clearly" if found else "not", degraded=self._broken
+        )
 
 
 @dataclass
