@@ -18,7 +18,8 @@ from bot.errors import Unreachable
 from bot.guard.guardrails import OutputGate
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.place import TOO_LONG
-from bot.slack.stream import CANNOT_STREAM, StreamLimits, open_stream
+from bot.slack.stream import StreamLimits, open_stream
+from bot.slack.stream_messages import CANNOT_STREAM
 from tests.doubles.clock import ManualClock
 from tests.slack.test_stream import BUTTONS, breathe
 from tests.slack.thread import (
