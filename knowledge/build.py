@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -35,6 +35,7 @@ from knowledge.chunking import chunk_within
 from knowledge.config import Audience, BuildOptions, Source, read_config
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.embedding.folder import FolderEmbedder
+from knowledge.embedding.kept import KeptVectors
 from knowledge.embedding.table import TableEmbedder
 from knowledge.embedding.windows import windows
 from knowledge.errors import BuildRefused, IndexBroken, KnowledgeError, VectorsAway
@@ -84,7 +85,7 @@ class _Job:
     tokens: int = 0
     """Tokens given to the embedder so far."""
 
-    def report(self, generation: Generation, plan: Plan, *, embedded: int) -> BuildReport:
+    def report(self, generation: Generation, plan: Plan, *, embedded: int, reused: int = 0) -> BuildReport:
         return BuildReport(
             added=plan.added,
             changed=plan.changed,
@@ -97,6 +98,7 @@ class _Job:
             documents=generation.manifest.documents,
             chunks=generation.manifest.chunks,
             embedded=embedded,
+            reused=reused,
             embedded_tokens=self.tokens,
             threshold=generation.manifest.thresholds.clearly,
             sources=generation.manifest.sources,
@@ -224,7 +226,7 @@ async def _write(
         with closing(Catalog(folder / DATABASE)) as stored:
             with stored.writing():
                 added, removed = _store(stored, plan, job)
-                embedded = await _embed(stored, job)
+                embedded, reused = await _embed(stored, job)
             documents, chunks = stored.counts()
             few = not anew and len(added) + len(removed) <= FOLLOW * chunks
             if not (base and few):
@@ -264,7 +266,7 @@ async def _write(
     job.generations.tidy(keep=keep)
     with suppress(VectorsAway):
         _clear(job)
-    return job.report(generation, plan, embedded=embedded)
+    return job.report(generation, plan, embedded=embedded, reused=reused)
 
 
 def _home(job: _Job, folder: Path, number: int) -> Home:
@@ -314,25 +316,63 @@ def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]
     return added, removed
 
 
-async def _embed(stored: Catalog, job: _Job) -> int:
-    """Give vectors to every chunk without one, and return their number."""
+async def _embed(stored: Catalog, job: _Job) -> tuple[int, int]:
+    """Give vectors to every chunk without one. Returns how many were embedded, and how many vectors were kept."""
     missing = stored.unembedded()
-    for at in range(0, len(missing), EMBED_BATCH):
-        job.tell(Progress("embed", at, len(missing)))
-        ids = missing[at : at + EMBED_BATCH]
-        texts = [(heading, without_targets(text)) for heading, text in stored.texts(ids)]
-        full = [f"{heading}\n{text}" for heading, text in texts]
-        if not job.embedder.window_words:
-            # An embedder whose vectors are too expensive for windows may be one that costs money.
-            job.tokens += sum(job.embedder.count_tokens(text) for text in full)
-        whole = await job.embedder.embed_documents(full)
-        if stored.dim not in (0, whole.shape[1]):
-            raise IndexBroken(f"{job.embedder.name} gives vectors of another length than those of the base.")
-        parts = [windows(heading, text, words=job.embedder.window_words) for heading, text in texts]
-        sizes = np.cumsum([len(part) for part in parts])
-        sharp = await job.embedder.embed_documents([window for part in parts for window in part])
-        stored.put_vectors(zip(ids, whole, np.split(sharp, sizes[:-1]), strict=True))
-    return len(missing)
+    reused = 0
+    # Vectors that cost nothing are made anew faster than they are looked up.
+    kept = KeptVectors(job.generations.root, job.embedder) if not job.embedder.window_words else None
+    with closing(kept) if kept else nullcontext():
+        for at in range(0, len(missing), EMBED_BATCH):
+            job.tell(Progress("embed", at, len(missing)))
+            ids = missing[at : at + EMBED_BATCH]
+            texts = [(heading, without_targets(text)) for heading, text in stored.texts(ids)]
+            if kept:
+                reused += await _embed_kept(stored, job, kept, dict(zip(ids, texts, strict=True)))
+            else:
+                await _embed_windows(stored, job, ids, texts)
+        if kept and missing:
+            kept.keep_only(_full(heading, without_targets(text)) for heading, text in stored.all_texts())
+    return len(missing) - reused, reused
+
+
+async def _embed_kept(stored: Catalog, job: _Job, kept: KeptVectors, chunks: Mapping[int, tuple[str, str]]) -> int:
+    """Store vectors that were kept, and embed the rest. Returns how many were kept."""
+    texts = {id_: _full(*chunk) for id_, chunk in chunks.items()}
+    known = kept.find(list(texts.values()))
+    if known and not job.embedder.dim:
+        # A service may give longer vectors than before under the same name. Its first answer shows it.
+        await job.embedder.embed_documents([next(iter(known))])
+    known = {text: vector for text, vector in known.items() if len(vector) == job.embedder.dim}
+    new = list(dict.fromkeys(text for text in texts.values() if text not in known))
+    if new:
+        job.tokens += sum(job.embedder.count_tokens(text) for text in new)
+        made = dict(zip(new, await job.embedder.embed_documents(new), strict=True))
+        kept.put(made)
+        known |= made
+    _check_dim(stored, job, next(iter(known.values())))
+    none = np.zeros((0, len(next(iter(known.values())))), np.float32)
+    stored.put_vectors((id_, known[text], none) for id_, text in texts.items())
+    return sum(1 for text in texts.values() if text not in new)
+
+
+async def _embed_windows(stored: Catalog, job: _Job, ids: Sequence[int], texts: Sequence[tuple[str, str]]) -> None:
+    """Embed chunks and their windows."""
+    whole = await job.embedder.embed_documents([_full(*text) for text in texts])
+    _check_dim(stored, job, whole[0])
+    parts = [windows(heading, text, words=job.embedder.window_words) for heading, text in texts]
+    sizes = np.cumsum([len(part) for part in parts])
+    sharp = await job.embedder.embed_documents([window for part in parts for window in part])
+    stored.put_vectors(zip(ids, whole, np.split(sharp, sizes[:-1]), strict=True))
+
+
+def _full(heading: str, text: str) -> str:
+    return f"{heading}\n{text}"
+
+
+def _check_dim(stored: Catalog, job: _Job, vector: Vectors) -> None:
+    if stored.dim not in (0, len(vector)):
+        raise IndexBroken(f"{job.embedder.name} gives vectors of another length than those of the base.")
 
 
 def _index(

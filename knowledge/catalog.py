@@ -241,6 +241,10 @@ class Catalog:
         )
         return [(heading, text) for heading, text in found]
 
+    def all_texts(self) -> Iterator[tuple[str, str]]:
+        """Heading and text of every chunk."""
+        yield from self._database.execute("SELECT heading, text FROM chunk")
+
     def put_vectors(self, rows: Iterable[tuple[int, NDArray[np.float32], NDArray[np.float32]]]) -> None:
         """Store the vectors of chunks and of their windows, at half precision."""
         self._database.executemany(

@@ -63,10 +63,12 @@ class BuildReport:
     documents: int
     chunks: int
     embedded: int
-    """Chunks that needed a vector. An embedder that bills is paid for these."""
+    """Chunks that were embedded. An embedder that bills is paid for these."""
     threshold: float
     sources: tuple[IndexedSource, ...]
     """The sources as they are now. Those that could not be read say why."""
+    reused: int = 0
+    """Chunks whose vector was kept from an earlier build, even one that failed."""
     embedded_tokens: int = 0
     """Tokens of these chunks as the embedder counts. 0 with the built-in table, which costs nothing."""
     passed_over: Mapping[str, int] = field(default_factory=dict)
@@ -96,7 +98,7 @@ class BuildReport:
     @property
     def is_new(self) -> bool:
         """Whether the build made a generation. False if nothing has changed."""
-        return bool(self.added or self.changed or self.removed or self.embedded)
+        return bool(self.added or self.changed or self.removed or self.embedded or self.reused)
 
     @property
     def stale(self) -> tuple[IndexedSource, ...]:

@@ -320,9 +320,11 @@ def _hit(hit: Hit) -> str:
 
 
 def _embedded(report: BuildReport, price: Price | None) -> list[str]:
+    reused = f"{_counted(report.reused, 'vector')} kept from earlier builds" if report.reused else ""
     if not report.embedded:
-        return []
+        return [f"No passage embedded, {reused}."] if reused else []
     line = f"{_counted(report.embedded, 'passage')} embedded"
+    line += f", {reused}" if reused else ""
     if not report.embedded_tokens:
         return [f"{line}."]
     line += f", about {report.embedded_tokens:,} tokens"

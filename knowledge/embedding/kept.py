@@ -1,0 +1,107 @@
+"""Vectors that were paid for, kept by a hash of their text: a text is embedded once.
+
+`KeptVectors` is a file beside the generations. It survives builds that fail, and pages that are renamed or come back.
+It holds hashes and vectors, never a text. What no build has needed for a while is dropped. A damaged file is begun
+again, since it only saves money.
+"""
+
+import hashlib
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from knowledge.embedding.embedder import Embedder, Vectors
+
+FILE = "vectors.sqlite"
+KEEP_SECONDS = 7 * 86_400.0
+"""Seconds for which a vector is kept that the base does not need any more."""
+LOOK_UP = 500
+"""Hashes in one statement."""
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, vector BLOB NOT NULL, used REAL NOT NULL) STRICT"
+
+logger = logging.getLogger(__name__)
+
+
+class KeptVectors:
+    """The vectors of one embedder beside one base. Only the builder uses it, while it holds the builders' lock."""
+
+    def __init__(self, root: Path, embedder: Embedder, *, clock: Callable[[], float] = time.time) -> None:
+        """Open or create the file in the folder `root`. `clock` gives seconds since the epoch."""
+        self._path = root / FILE
+        self._salt = f"{embedder.name}\n{embedder.fingerprint}\n".encode()
+        self._clock = clock
+        self._database: sqlite3.Connection | None = None
+        try:
+            self._open()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            with suppress(sqlite3.Error, OSError):
+                self._path.unlink(missing_ok=True)
+                self._open()
+
+    def find(self, texts: Sequence[str]) -> dict[str, Vectors]:
+        """The vectors of those texts that were embedded before, whatever their length."""
+        if self._database is None:
+            return {}
+        keys = {self._key(text): text for text in texts}
+        found: dict[str, Vectors] = {}
+        try:
+            for at in range(0, len(keys), LOOK_UP):
+                some = list(keys)[at : at + LOOK_UP]
+                marks = ", ".join("?" * len(some))
+                rows = self._database.execute(f"SELECT key, vector FROM kept WHERE key IN ({marks})", some)  # noqa: S608
+                found |= {keys[key]: np.frombuffer(vector, np.float16).astype(np.float32) for key, vector in rows}
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return {}
+        return found
+
+    def put(self, vectors: Mapping[str, Vectors]) -> None:
+        """Keep the vectors of texts, at once: a build that fails later does not lose them."""
+        now = self._clock()
+        self._write(
+            "INSERT OR REPLACE INTO kept VALUES (?, ?, ?)",
+            [(self._key(text), vector.astype(np.float16).tobytes(), now) for text, vector in vectors.items()],
+        )
+
+    def keep_only(self, texts: Iterable[str]) -> None:
+        """Drop what no build has needed for KEEP_SECONDS. `texts` are those that the base needs now."""
+        now = self._clock()
+        self._write("UPDATE kept SET used = ? WHERE key = ?", [(now, self._key(text)) for text in texts])
+        self._write("DELETE FROM kept WHERE used < ?", [(now - KEEP_SECONDS,)])
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _open(self) -> None:
+        self._database = sqlite3.connect(self._path, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.execute(_SCHEMA)
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.blake2b(self._salt + text.encode(), digest_size=16).digest()
+
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        if self._database is None:
+            return
+        try:
+            self._database.execute("BEGIN")
+            self._database.executemany(statement, rows)
+            self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _give_up(self, error: sqlite3.Error) -> None:
+        """Go on without the file. The next build begins it again if it is damaged."""
+        logger.warning("kept vectors cannot be used", extra={"fault": str(error)})
+        self.close()
