@@ -3,8 +3,10 @@
 It makes one attempt per request. The loop decides about repeating and giving up.
 """
 
+import re
 from collections.abc import AsyncGenerator
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 import openai
@@ -18,6 +20,8 @@ from bot.models.dialect import Dialect
 from bot.models.http_stream import open_response, read_reply
 from bot.models.lines import Line, UserLine, lines_of
 from bot.models.profile import Manner
+
+_NEUTRAL = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 class ChatCompletions:
@@ -62,10 +66,12 @@ def chat_messages(request: ModelRequest) -> list[JsonObject]:
     A model's own fields in its messages go back only to that model.
     """
     system = [{"role": "system", "content": request.instructions}] if request.instructions else []
-    return system + [_line(line, model=request.model) for line in lines_of(request)]
+    ids: dict[str, str] = {}
+    return system + [_line(line, ids, model=request.model) for line in lines_of(request)]
 
 
-def _line(line: Line, *, model: str) -> JsonObject:
+def _line(line: Line, ids: dict[str, str], *, model: str) -> JsonObject:
+    """One line. `ids` has the calls of other models by the ids that this one reads instead."""
     match line:
         case UserLine(text):
             return {"role": "user", "content": text}
@@ -73,15 +79,22 @@ def _line(line: Line, *, model: str) -> JsonObject:
             own = author == model
             fields = {name: value for name, value in extra.items() if own and name != RESPONSES_ITEMS}
             fields |= {"role": "assistant", "content": text or None if calls else text}
-            return {**fields, "tool_calls": [_call(call, with_extra=own) for call in calls]} if calls else fields
+            ids.update({call.id: call.id if own else _neutral(call.id) for call in calls})
+            asked = [_call(call, ids[call.id], with_extra=own) for call in calls]
+            return {**fields, "tool_calls": asked} if calls else fields
         case ToolResult(call_id, _, content):
-            return {"role": "tool", "tool_call_id": call_id, "content": content}
+            return {"role": "tool", "tool_call_id": ids.get(call_id, call_id), "content": content}
 
 
-def _call(call: ToolCall, *, with_extra: bool) -> JsonObject:
+def _neutral(id_: str) -> str:
+    """An id for a call of another model: nine letters and digits, because Mistral accepts no others."""
+    return id_ if _NEUTRAL.fullmatch(id_) else f"c{blake2b(id_.encode(), digest_size=4).hexdigest()}"
+
+
+def _call(call: ToolCall, id_: str, *, with_extra: bool) -> JsonObject:
     function = {"name": call.name, "arguments": sound_arguments(call.arguments)}
     extra = call.extra if with_extra else {}
-    return {**extra, "id": call.id, "type": "function", "function": function}
+    return {**extra, "id": id_, "type": "function", "function": function}
 
 
 def _function(tool: Tool) -> JsonObject:

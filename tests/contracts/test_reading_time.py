@@ -443,7 +443,14 @@ UNREAD = {
         *("bot.language.scripts", "handlers.actions", "handlers.messages"),
     ),
     "whole values of a bounded length": (
-        *("bot.agent.loop", "bot.desk.orders", "bot.desk.shipping", "bot.shops.rest", "bot.slack.api.errors"),
+        *(
+            "bot.agent.loop",
+            "bot.models.chat_completions",
+            "bot.desk.orders",
+            "bot.desk.shipping",
+            "bot.shops.rest",
+            "bot.slack.api.errors",
+        ),
         *("handlers.feedback", "handlers.http", "handlers.payloads", "knowledge.sources.docx"),
         "knowledge.sources.exports",
     ),

@@ -1,0 +1,265 @@
+"""Model servers that each keep the documented rules of one family, and refuse everything else as that family does.
+
+What they answer follows from the request alone: who is asked, what was looked up already, and whether a reply broke
+off. So the same stories can be told to each of them.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from tests.doubles.chat_server import DONE, chunk, event
+from tests.doubles.responses_events import Response
+
+Json = dict[str, Any]
+Rule = Callable[[Json], Json | None]
+"""Returns the error with which the family refuses a body. None if it takes it."""
+
+CUT = "Tell me twice."
+"""A question whose answer breaks off in the middle, once."""
+SHIPPED = "It is shipped."
+USAGE = {
+    "prompt_tokens": 2_000,
+    "completion_tokens": 100,
+    "prompt_tokens_details": {"cached_tokens": 600, "cache_write_tokens": 1_200},
+    "completion_tokens_details": {"reasoning_tokens": 40},
+}
+
+
+def _roles(body: Json) -> list[str]:
+    return [str(line.get("role")) for line in body["messages"]]
+
+
+def openai_error(message: str, param: str | None = None) -> Json:
+    return {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": None}}
+
+
+def leading_system(body: Json) -> Json | None:
+    """Chat templates of Qwen 3.5 to 3.8, behind vLLM, SGLang or llama.cpp."""
+    if "system" in _roles(body)[1:]:
+        message = "System message must be at the beginning."
+        return {"object": "error", "message": message, "type": "BadRequestError", "param": None, "code": 400}
+    return None
+
+
+_AFTER = {
+    "": {"system", "user"},
+    "system": {"system", "user", "assistant"},
+    "user": {"user", "assistant", "system"},
+    "assistant": {"user", "assistant", "tool"},
+    "tool": {"tool", "assistant"},
+}
+
+
+def mistral_order(body: Json) -> Json | None:
+    """Mistral's validator: its order of roles, the user or a tool last, ids of nine letters and digits."""
+    before = ""
+    for line in body["messages"]:
+        if line["role"] not in _AFTER[before]:
+            return {"object": "error", "message": f"Unexpected role '{line['role']}' after role '{before}'"}
+        if line["role"] == "assistant" and not (line.get("content") or line.get("tool_calls")):
+            return {"object": "error", "message": "Assistant message must have either content or tool_calls."}
+        ids = [call["id"] for call in line.get("tool_calls", ())] + [line.get("tool_call_id", "123456789")]
+        if not all(re.fullmatch(r"[a-zA-Z0-9]{9}", id_) for id_ in ids):
+            return {"object": "error", "message": f"Tool call id was {ids[0]} but must have a length of 9."}
+        before = line["role"]
+    if before not in ("user", "tool"):
+        return {
+            "object": "error",
+            "message": f"Expected last role User or Tool, got {before}",
+        }
+    return None
+
+
+def alternation(body: Json) -> Json | None:
+    """Gemma's chat template: no system, and people and the assistant in turns."""
+    roles = _roles(body)
+    if "system" in roles:
+        return openai_error("System role not supported")
+    if any(role == before != "tool" for before, role in pairwise(roles)):
+        return openai_error("Conversation roles must alternate user/assistant/user/assistant/...")
+    return None
+
+
+def no_temperature(body: Json) -> Json | None:
+    """Claude from 4.7 on, and models that reason."""
+    if "temperature" in body or "top_p" in body:
+        return openai_error("`temperature` is deprecated for this model.")
+    return None
+
+
+def no_prefill(body: Json) -> Json | None:
+    """Anthropic's compatible endpoint: it hoists the system, and Claude 4.6 and later continue no message."""
+    lines = [line for line in body["messages"] if line["role"] != "system"]
+    if lines[-1]["role"] == "assistant":
+        return openai_error("This model does not support prefill. The conversation must end with a user message.")
+    if any(not line.get("content") and not line.get("tool_calls") for line in lines):
+        return openai_error("messages: text content blocks must be non-empty")
+    return None
+
+
+def no_minimal(body: Json) -> Json | None:
+    """GPT-6: no such effort."""
+    effort = body.get("reasoning_effort") or body.get("reasoning", {}).get("effort")
+    if effort == "minimal":
+        words = (
+            "Unsupported value: 'minimal' is not supported. Supported values are: 'none', 'low', 'medium', and 'high'."
+        )
+        return openai_error(words, "reasoning_effort" if "messages" in body else "reasoning.effort")
+    return None
+
+
+_KNOWN_FIELDS = {"model", "messages", "tools", "stream", "max_tokens"}
+
+
+def no_unknown_field(body: Json) -> Json | None:
+    """A server whose bodies are validated: anything that it does not know is refused."""
+    extra = sorted(body.keys() - _KNOWN_FIELDS)
+    faults = [
+        {"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"} for name in extra
+    ]
+    return {"detail": faults} if faults else None
+
+
+def no_images(body: Json) -> Json | None:
+    """A model of words alone, behind a server that takes content as text only."""
+    if any(not isinstance(line.get("content"), str | None) for line in body["messages"]):
+        return openai_error("Invalid type for 'messages[1].content': expected a string.", "messages")
+    return None
+
+
+def responses_order(body: Json) -> Json | None:
+    """The Responses API in front of a strict chat template: nothing but the instructions speaks as the system."""
+    if any(item.get("role") in ("system", "developer") for item in body["input"]):
+        return openai_error("System message must be at the beginning.", "input")
+    if body["input"][-1].get("role") == "assistant":
+        return openai_error("The conversation must end with a user message.", "input")
+    return no_minimal(body)
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family's rules, and how a model of it is set up."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """For open_model."""
+    model: str = "our-model"
+    api: str = "chat"
+    status: int = 400
+    load_seconds: float = 0.0
+    """How long the first request loads the model. A client that leaves aborts that."""
+
+
+FAMILIES = (
+    Family("leading-system", (leading_system,)),
+    Family("mistral", (leading_system, mistral_order)),
+    Family("alternation", (alternation,)),
+    Family("no-temperature", (leading_system, no_temperature), {"temperature": 0.7}),
+    Family("no-prefill", (leading_system, no_prefill, no_temperature), {"temperature": 0.7}, model="claude-opus-4-8"),
+    Family("no-minimal", (leading_system, no_minimal), {"effort": "minimal"}),
+    Family("gpt-6", (leading_system, no_minimal, no_temperature), {"effort": "minimal"}, model="gpt-6-luna"),
+    Family("unknown-fields", (no_unknown_field,), {"effort": "low", "temperature": 0.7}, status=422),
+    Family("no-images", (leading_system, no_images)),
+    Family("responses", (responses_order,), {"effort": "minimal"}, api="responses"),
+    Family("slow-load", (leading_system,), load_seconds=0.4),
+    Family("everything", (alternation, mistral_order, no_prefill, no_unknown_field, no_images), {"temperature": 0.7}),
+)
+
+
+class StrictServer:
+    """One family's server."""
+
+    def __init__(self, family: Family) -> None:
+        self.url = ""
+        self.family = family
+        self.taken: list[Json] = []
+        """The bodies that were answered."""
+        self.refused: list[Json] = []
+        """The errors of those that were not."""
+        self.loads = 0
+        """How often the model was begun to be loaded."""
+        self._is_loaded = not family.load_seconds
+        self._has_cut = False
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Handle a request for a reply."""
+        body = orjson.loads(await request.read())
+        if error := next((error for rule in self.family.rules if (error := rule(body)) is not None), None):
+            self.refused.append(error)
+            return web.json_response(error, status=self.family.status)
+        if not self._is_loaded:
+            self.loads += 1
+            await asyncio.sleep(self.family.load_seconds)
+            self._is_loaded = True
+        self.taken.append(body)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        text, call, cut = self._reply(body)
+        for block in _responses(text, call) if "input" in body else _chat(text, call):
+            if cut and (b"finish" in block or b"completed" in block) and b'"finish_reason":null' not in block:
+                assert request.transport is not None
+                request.transport.abort()
+                return response
+            await response.write(block)
+        return response
+
+    def _reply(self, body: Json) -> tuple[str, tuple[str, Json] | None, bool]:
+        """The text, the call, and whether the reply breaks off."""
+        lines = body.get("messages") or body["input"]
+        whole = orjson.dumps(lines).decode() + body.get("instructions", "")
+        tools = [tool.get("function", tool)["name"] for tool in body.get("tools", ())]
+        said = [str(line.get("content")) for line in lines if line.get("role") == "user"][-1]
+        after = lines[max(n for n, line in enumerate(lines) if line.get("role") == "user") :]
+        is_found = any(line.get("role") == "tool" or line.get("type") == "function_call_output" for line in after)
+        if "You check" in whole:
+            return "STANDS", None, False
+        if "broke off" in said or "Answer the customer now" in orjson.dumps(after).decode():
+            return SHIPPED[5:] if "broke off" in said else SHIPPED, None, False
+        if CUT in said and is_found and not self._has_cut:
+            self._has_cut = True
+            return SHIPPED[:5], None, True
+        if "hand_over_to_orders" in tools and "You sort" in whole and not is_found:
+            return "", ("hand_over_to_orders", {}), False
+        if "ask_orders" in tools and not is_found:
+            return "", ("ask_orders", {"question": "Where is ORD-1?"}), False
+        if ("lookup_order" in tools and not is_found) or "for ever" in said:
+            return "", ("lookup_order", {"order_id": f"ORD-{len(after)}"}), False
+        return SHIPPED, None, False
+
+
+def _chat(text: str, call: tuple[str, Json] | None) -> list[bytes]:
+    usage = event({"choices": [], "usage": USAGE})
+    if call is None:
+        return [chunk({"role": "assistant", "content": text}), chunk({}, "stop"), usage, DONE]
+    function = {"name": call[0], "arguments": orjson.dumps(call[1]).decode()}
+    calls = [{"index": 0, "id": "abcDEF123", "type": "function", "function": function}]
+    return [chunk({"tool_calls": calls}), chunk({}, "tool_calls"), usage, DONE]
+
+
+def _responses(text: str, call: tuple[str, Json] | None) -> tuple[bytes, ...]:
+    return (Response().says(text) if call is None else Response().calls(*call)).ends().blocks
+
+
+@asynccontextmanager
+async def open_strict_server(family: Family) -> AsyncIterator[StrictServer]:
+    """The server of a family on a free port of loopback."""
+    server = StrictServer(family)
+    app = web.Application(client_max_size=8 << 20)
+    app.add_routes([web.post("/{path:.+}", server.answer)])
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        yield server
+    finally:
+        await runner.cleanup()
