@@ -20,8 +20,6 @@ from knowledge.embedding.embedder import Embedder, Vectors
 FILE = "vectors.sqlite"
 KEEP_SECONDS = 7 * 86_400.0
 """Seconds for which a vector is kept that the base does not need any more."""
-LOOK_UP = 500
-"""Hashes in one statement."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, vector BLOB NOT NULL, used REAL NOT NULL) STRICT"
 
@@ -49,14 +47,12 @@ class KeptVectors:
         """The vectors of those texts that were embedded before, whatever their length."""
         if self._database is None:
             return {}
-        keys = {self._key(text): text for text in texts}
         found: dict[str, Vectors] = {}
         try:
-            for at in range(0, len(keys), LOOK_UP):
-                some = list(keys)[at : at + LOOK_UP]
-                marks = ", ".join("?" * len(some))
-                rows = self._database.execute(f"SELECT key, vector FROM kept WHERE key IN ({marks})", some)  # noqa: S608
-                found |= {keys[key]: np.frombuffer(vector, np.float16).astype(np.float32) for key, vector in rows}
+            for text in texts:
+                row = self._database.execute("SELECT vector FROM kept WHERE key = ?", (self._key(text),)).fetchone()
+                if row:
+                    found[text] = np.frombuffer(row[0], np.float16).astype(np.float32)
         except sqlite3.Error as error:
             self._give_up(error)
             return {}
