@@ -96,6 +96,9 @@ from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.answer_posts import AnswerPosts
+from bot.turns.answer_records import AnswerRecords
+from bot.turns.answer_reports import AnswerReports
+from bot.turns.answer_streams import AnswerStreams
 from bot.turns.asking import Agents
 from bot.turns.customer_messages import CustomerMessages
 from bot.turns.danger_check import DangerCheck
@@ -562,22 +565,17 @@ def build_turns(
     posts = AnswerPosts(opened.me.team, database, slack.directory, outbox, clock, sentences)
     leftovers = Leftovers(database, slack, clock, sentences, posts)
     answers = Answers(
-        database=database,
-        slack=slack,
-        outbox=outbox,
-        clock=clock,
         sentences=sentences,
         agents=desk.agents,
         limits=_answer_limits(settings),
-        link_hosts=settings.link_hosts,
         cases=cases,
         slots=FairSemaphore(settings.concurrent_answers),
-        metrics=opened.metrics,
-        epochs=EpochReader(database),
         sessions=sessions,
         posts=posts,
         leftovers=leftovers,
-        agent_channel=opened.agent_channel,
+        streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts),
+        records=AnswerRecords(database, clock),
+        reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
     )
     edits = MessageEdits(database, outbox, clock, sentences, answers, parts.relay)
     handover_requests = HandoverRequests(

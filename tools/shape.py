@@ -66,7 +66,8 @@ def _parts(trees: Mapping[Path, ast.Module]) -> Iterator[tuple[str, int]]:
             if isinstance(each, Function) and each.name == "__init__":
                 yield _named(path, node), len(each.args.args) + len(each.args.kwonlyargs) - 1
         if any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
-            yield _named(path, node), sum(isinstance(each, ast.AnnAssign) for each in node.body)
+            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+            yield _named(path, node), sum("init=False" not in ast.unparse(each) for each in fields)
 
 
 def _methods(trees: Mapping[Path, ast.Module]) -> Iterator[tuple[str, int]]:

@@ -286,17 +286,14 @@ class Agents:
             ),
         )
         gate = ClaimGate(self.wordings, grounds, OutputGate(self.link_hosts))
-        titles = self.sentences.task_titles(question.language)
         return Reply(
             page,
+            question,
             evidence,
             gate,
-            is_direct=question.item.thread.is_direct,
-            own=OwnWordsGate(self.own_words),
-            titles=titles,
+            OwnWordsGate(self.own_words),
+            self.sentences.task_titles(question.language),
             private=any(side_effect.private for side_effect in inquiry.journal.side_effects),
-            is_unasked=question.is_unasked,
-            interrupt=question.interrupt,
         )
 
 

@@ -19,12 +19,12 @@ from bot.agent.agent import HANDOVER
 from bot.agent.events import Event, HandedOver, ModelRetried, RequestFailed, TextDelta, ToolFinished, ToolStarted
 from bot.desk.answers import Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
-from bot.desk.own_words import Leak, OwnWords, OwnWordsGate
+from bot.desk.own_words import Leak, OwnWordsGate
 from bot.guard.claims import Claim, ClaimGate
 from bot.guard.tool_results import ESCALATE, SEARCH
 from bot.guard.values import Value
-from bot.ingest.interrupts import Interrupt
 from bot.slack.stream_text import TaskStatus
+from bot.turns.question import Question
 
 FAILURES_KEPT = 8
 """How many failed requests to models are stored for one turn."""
@@ -52,45 +52,42 @@ class Reply:
     """Feeds one `Page`; `emit` is what the loop calls."""
 
     writer: Page
+    question: Question
     evidence: Evidence
     gate: ClaimGate
-    is_direct: bool
-    """True if only the customer reads the thread."""
-    own: OwnWordsGate = field(default_factory=lambda: OwnWordsGate(OwnWords()))
+    own: OwnWordsGate
     """Finds secrets and instructions in the text that passed `gate`."""
-    titles: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str]
     """Tool -> the title of its card in the customer's language. Other tools use their own title."""
-    private: bool = False
+    private: bool
     """True as soon as the following text is only for the customer."""
-    wants_person: bool = False
+    wants_person: bool = field(init=False, default=False)
     """True when the agent called a person and the call itself failed."""
-    has_person: bool = False
+    has_person: bool = field(init=False, default=False)
     """True when the agent called a person, and one was called."""
-    shown: bool = False
+    shown: bool = field(init=False, default=False)
     """True when some text of the answer has been written to the stream."""
-    said: str = ""
+    said: str = field(init=False, default="")
     """The text that was written to the stream."""
-    claim: Claim | Value | None = None
+    claim: Claim | Value | None = field(init=False, default=None)
     """An action that the agent claims but no tool took, or a value without a source. The text is cut off before it."""
-    leak: Leak | None = None
+    leak: Leak | None = field(init=False, default=None)
     """A secret or instructions in the agent's text. The text is cut off before it."""
-    retries: Counter[str] = field(default_factory=Counter)
+    retries: Counter[str] = field(init=False, default_factory=Counter)
     """The number of retried requests to a model, by reason."""
-    failures: list[str] = field(default_factory=list)
+    failures: list[str] = field(init=False, default_factory=list)
     """Failed requests to a model, at most FAILURES_KEPT: the model's name, and what its provider said."""
-    is_unasked: bool = False
-    """True if the app was not mentioned. Then no progress card is shown before the answer."""
-    interrupt: Interrupt = field(default_factory=Interrupt)
-    """Set when the page turns out to be stopped, so that the agents do not continue."""
-    _held: list[str] = field(default_factory=list)
-    _broke: bool = False
-    _refused: set[str] = field(default_factory=set)
+    _held: list[str] = field(init=False, default_factory=list)
+    _broke: bool = field(init=False, default=False)
+    _refused: set[str] = field(init=False, default_factory=set)
     """Tools that were refused because this person's calls came too fast."""
 
     def emit(self, event: Event) -> None:
         """Show an event, or hold it back."""
-        if self.writer.stopped and not self.interrupt.is_set():
-            self.interrupt.tell("stop")
+        interrupt = self.question.interrupt
+        if self.writer.stopped and not interrupt.is_set():
+            # The agents must not continue.
+            interrupt.tell("stop")
         match event:
             case TextDelta(text):
                 self._say(self.gate.feed(text))
@@ -126,7 +123,7 @@ class Reply:
     @property
     def withheld(self) -> bool:
         """True if the text must not be shown in the thread, because others read it."""
-        return self.private and not self.is_direct
+        return self.private and not self.question.item.thread.is_direct
 
     @property
     def is_dead_end(self) -> bool:
@@ -144,9 +141,10 @@ class Reply:
 
         Where others read, only a search of the pages gets a card: that another lookup was made is private too.
         """
-        if self.is_unasked and not self.shown:
+        if self.question.is_unasked and not self.shown:
+            # Nobody asked the app, so nothing is shown before the answer.
             return
-        if name == SEARCH or (self.is_direct and _is_shown(name)):
+        if name == SEARCH or (self.question.item.thread.is_direct and _is_shown(name)):
             self.writer.task(call_id, title=self.titles.get(name, title), status=status)
 
     def _say(self, text: str) -> None:

@@ -22,6 +22,9 @@ from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.answer_posts import AnswerPosts
+from bot.turns.answer_records import AnswerRecords
+from bot.turns.answer_reports import AnswerReports
+from bot.turns.answer_streams import AnswerStreams
 from bot.turns.customer_messages import CustomerMessages
 from bot.turns.dead_letters import DeadLetters
 from bot.turns.incoming import Notices
@@ -78,11 +81,11 @@ class TurnParts:
         """The parts that these answers use, and those that are named."""
         return cls(
             **{
-                "database": answers.database,
-                "clock": answers.clock,
-                "metrics": answers.metrics,
+                "database": answers.records.database,
+                "clock": answers.records.clock,
+                "metrics": answers.reports.metrics,
                 "sessions": answers.sessions,
-                "outbox": answers.outbox,
+                "outbox": answers.posts.outbox,
                 "answers": answers,
                 "leftovers": answers.leftovers,
                 "cases": answers.cases,
@@ -159,29 +162,31 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
     outbox = build_outbox(database, slack, clock)
     posts = AnswerPosts(ME.team, database, slack.directory, outbox, clock, sentences)
     return Answers(
-        database=database,
-        slack=slack,
-        outbox=outbox,
-        clock=clock,
         sentences=sentences,
         agents=nothing,
         limits=nothing,
-        link_hosts=frozenset(),
         cases=build_cases(database, outbox, slack, clock, metrics=metrics),
         slots=nothing,
-        metrics=metrics,
-        epochs=EpochReader(database),
         sessions=TurnSessions(database, slack.sessions, sentences),
         posts=posts,
         leftovers=Leftovers(database, slack, clock, sentences, posts),
+        streams=AnswerStreams(database, slack, EpochReader(database), frozenset()),
+        records=AnswerRecords(database, clock),
+        reports=AnswerReports(database, outbox, clock, metrics),
     )
 
 
 def with_database(answers: Answers, database: Database) -> Answers:
     """The same answers in another database. Their cases stay."""
     posts = replace(answers.posts, database=database)
-    leftovers = replace(answers.leftovers, database=database, posts=posts)
-    return replace(answers, database=database, posts=posts, leftovers=leftovers)
+    return replace(
+        answers,
+        posts=posts,
+        leftovers=replace(answers.leftovers, database=database, posts=posts),
+        streams=replace(answers.streams, database=database),
+        records=replace(answers.records, database=database),
+        reports=replace(answers.reports, database=database),
+    )
 
 
 def build_relay(database: Database, outbox: Outbox, slack: SlackClient, clock: Clock) -> Relay:

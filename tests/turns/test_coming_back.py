@@ -47,8 +47,8 @@ class Desk:
         self.database, self.slack, self.clock = database, slack, ManualClock()
         self.answered: list[str] = []
         answers = build_answers(database, slack.client, self.clock)
-        self.outbox, self.cases = answers.outbox, answers.cases
-        metrics, nothing = answers.metrics, cast(Any, None)
+        self.outbox, self.cases = answers.posts.outbox, answers.cases
+        metrics, nothing = answers.reports.metrics, cast(Any, None)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
         relay = build_relay(database, self.outbox, slack.client, self.clock)
         parts = TurnParts.around(

@@ -49,7 +49,7 @@ class Desk:
         self.slack = slack
         self.clock = ManualClock()
         self.answers = build_answers(database, slack.client, self.clock)
-        self.outbox, self.cases, sentences = self.answers.outbox, self.answers.cases, self.answers.sentences
+        self.outbox, self.cases, sentences = self.answers.posts.outbox, self.answers.cases, self.answers.sentences
         self.relay = build_relay(database, self.outbox, slack.client, self.clock)
         self.thoughts = MessageEdits(database, self.outbox, self.clock, sentences, self.answers, self.relay)
 

@@ -59,7 +59,7 @@ class Desks(Channel):
         self.staff = Staff(client.directory, clock, agent_channel=AGENTS, others=DESKS)
         self.relay = Relay(self.database, self.outbox, client.chat, client.directory, clock, messages, self.staff)
         self.wires()
-        answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
+        answers = replace(build_answers(self.database, client, clock), cases=self.cases)
         self.thoughts = MessageEdits(self.database, self.outbox, clock, sentences, answers, self.relay)
 
     async def opens_in(self, channel: str, text: str = "opening") -> Case:

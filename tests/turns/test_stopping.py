@@ -23,7 +23,7 @@ from bot.store import inbox, interrupts, schema, threads
 from bot.store.bodies import DeleteBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
-from bot.turns.answer import WITHHELD
+from bot.turns.answer_records import WITHHELD
 from bot.turns.asking import Agents
 from bot.turns.dead_letters import ATTEMPTS
 from bot.turns.decide import RETURNED_THANKS
@@ -88,8 +88,8 @@ class Desk:
         self.interrupts = Interrupts()
         self.clock = clock = ManualClock()
         answers, nothing = build_answers(database, slack.client, clock), cast(Any, None)
-        sentences, metrics = answers.sentences, answers.metrics
-        self.outbox, self.cases = outbox, cases = answers.outbox, answers.cases
+        sentences, metrics = answers.sentences, answers.reports.metrics
+        self.outbox, self.cases = outbox, cases = answers.posts.outbox, answers.cases
         relay = build_relay(database, outbox, slack.client, clock)
 
         @tool(title="Refunding", writes=True, private=private, timeout=PATIENCE)

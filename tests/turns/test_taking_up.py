@@ -45,8 +45,8 @@ class Desk:
         self.told = Told()
         self.answered: list[str] = []
         self.answers = build_answers(database, slack.client, self.clock)
-        self.outbox, self.cases = self.answers.outbox, self.answers.cases
-        metrics, nothing = self.answers.metrics, cast(Any, None)
+        self.outbox, self.cases = self.answers.posts.outbox, self.answers.cases
+        metrics, nothing = self.answers.reports.metrics, cast(Any, None)
         self.noting = Noting(self.answers, self.answered)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
         parts = TurnParts.around(

@@ -1,0 +1,104 @@
+"""What is stored of an answer: the journal while it is written, and then the turn.
+
+journal  open the journal of a row's answer
+keep     save the transcript and the costs, and close the journal
+forget   save only the costs
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.agent.messages import AgentMessage, Message, ToolResult, to_json
+from bot.clock import Clock
+from bot.conversation import ThreadRef
+from bot.failpoints import failpoint
+from bot.store import spending, threads, turns
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.store.turns import TurnRecord
+from bot.turns.asking import Asked
+from bot.turns.costs import costs_of
+from bot.turns.journal import TurnJournal, open_journal
+from knowledge.passages import Hit
+
+WITHHELD = "[Not repeated here: it held one customer's order data.]"
+"""Stored in a channel's thread instead of an answer with private lookups, because others continue there."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecords:
+    """Saves answers. `bot.app` puts the parts together."""
+
+    database: Database
+    clock: Clock
+
+    async def journal(self, item: InboxItem) -> TurnJournal:
+        """Open the journal of the row's answer, with what earlier attempts recorded."""
+        return await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+
+    async def keep(
+        self,
+        asked: Asked,
+        ended: str,
+        *,
+        sources: Sequence[Hit] = (),
+        thread: ThreadRef | None = None,
+        instead: str | None = None,
+        posts: Sequence[str] | None = None,
+        reason: str = "",
+    ) -> str:
+        """Save the turn and return `ended`.
+
+        `thread` is where the answer is, if not in the question's thread, and `posts` are its messages there. `instead`
+        replaces what the agent wrote. `reason` is why a person was called, if the agent's own outcome has no reason.
+
+        What the agent did is still kept for people, once: here, or with the answer in the direct messages.
+        """
+        failpoint("answer_shown")
+        question, outcome = asked.question, asked.outcome
+        place = thread or question.item.thread
+        if instead is None and (asked.reply.claim or asked.reply.leak) is not None and not asked.partly:
+            instead = asked.reply.said
+        if instead is None and not place.is_direct and _holds_private(outcome.messages):
+            instead = WITHHELD
+        said: Sequence[Message] = outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
+        did = tuple(asked.did)
+        is_replaced = did != tuple(said) and (thread is not None or asked.journal.known("private-stream") is None)
+        record = TurnRecord(
+            id=question.item.id,
+            thread=place,
+            episode=0 if thread else question.episode,
+            ts=question.item.ts,
+            customer=question.customer.user,
+            agent=outcome.agent,
+            ended=ended,
+            reason=outcome.reason or reason,
+            messages=[to_json(message) for message in (question.message, *said)],
+            sources=[{"title": hit.title, "url": hit.url or ""} for hit in sources],
+            confidence=asked.confidence,
+            input_tokens=outcome.usage.input_tokens,
+            output_tokens=outcome.usage.output_tokens,
+            trace=[to_json(message) for message in (question.message, *did)] if is_replaced else None,
+            failures=asked.reply.failures,
+            posts=asked.writer.posts if posts is None else posts,
+        )
+        async with self.database.transaction() as tx:
+            if thread is not None:
+                await threads.add_thread(tx, thread, now=self.clock.now())
+            for use in costs_of(question.item, asked.journal.rounds, outcome):
+                await spending.add(tx, use, now=self.clock.now())
+            await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
+            await threads.set_agent(tx, record.thread, outcome.agent)
+        failpoint("turn_kept")
+        return ended
+
+    async def forget(self, asked: Asked) -> None:
+        """Save only the costs, and close the journal: nothing was said."""
+        async with self.database.transaction() as tx:
+            for use in costs_of(asked.question.item, asked.journal.rounds, asked.outcome):
+                await spending.add(tx, use, now=self.clock.now())
+            await turns.forget(tx, asked.question.item.id)
+
+
+def _holds_private(messages: Sequence[Message]) -> bool:
+    return any(isinstance(message, ToolResult) and message.private for message in messages)
