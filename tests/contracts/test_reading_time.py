@@ -504,11 +504,11 @@ def test_no_text_of_all_takes_longer_than_its_length_allows(name: str) -> None:
 
 
 def test_a_pattern_that_is_tried_from_each_mark_is_found() -> None:
-    search = re.compile(r"\(+a").search
-    assert slow_seeds(search, ["("])
-    assert slow_seeds(search, ["word "]) == []
-    behind_one = re.compile(r"<\s*/?\s*a").search
-    assert slow_seeds(behind_one, [("<", " ")])
+    """A busy machine can hide what is slow, so there are five attempts at finding it."""
+    from_each_mark, behind_one = re.compile(r"\(+a").search, re.compile(r"<\s*/?\s*a").search
+    assert any(slow_seeds(from_each_mark, ["("]) for _ in range(5))
+    assert slow_seeds(from_each_mark, ["word "]) == []
+    assert any(slow_seeds(behind_one, [("<", " ")]) for _ in range(5))
     assert slow_seeds(behind_one, ["< "]) == []
 
 
