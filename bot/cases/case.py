@@ -30,8 +30,9 @@ State = Literal["waiting", "out_of_hours", "human", "resolved", "closed", "merge
 Priority = Literal["low", "medium", "high"]
 
 DANGERS = {"crisis": 5, "harm": 4, "threat": 3, "fraud": 2, "legal": 1}
-"""Reasons that bot/desk/danger finds -> their gravity. Every other reason has gravity 0. A case that is opened for a
-reason in this table has high priority, whether a person or the assistant opened it."""
+"""Reasons that bot/desk/danger finds -> their gravity. Every other reason has gravity 0."""
+URGENT = frozenset({*DANGERS, "upset", "billing", "security"})
+"""Reasons for which a case has high priority, whether a person or the assistant opens it."""
 
 Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"]
 """How a case ended, chosen by the person who ended it. `elsewhere`: it was answered in another place.

@@ -88,7 +88,7 @@ class Cases:
             thread,
             customer,
             reason=reason,
-            priority="high" if reason in steps.DANGERS else priority,
+            priority="high" if reason in steps.URGENT else priority,
             subject=mask(subject),
             summary=mask(summary).strip(),
             called_by=called_by,

@@ -1,6 +1,8 @@
 """Rules without a model: when a person is called, how a message is worked on, and which answers are grounded.
 
 asks_for_person   The customer's words ask for a human being.
+is_upset          The customer is angry or disappointed.
+reason_to_call    Returns why the words alone call for a person.
 is_grounded       The answer rests on evidence.
 needs_person      The message is about danger, fraud or law, which a person handles.
 questions_in      Returns the questions that a message asks.
@@ -13,7 +15,7 @@ import re
 from typing import NamedTuple
 
 from bot.desk.courtesies import asks_nothing
-from bot.desk.danger.classifier import find_danger
+from bot.desk.danger.classifier import Danger, find_danger
 from bot.language.matching import READ_LIMIT, matcher
 from bot.language.rhetoric import WORD, is_about_something, is_rhetorical
 
@@ -49,6 +51,18 @@ def asks_for_person(text: str) -> bool:
         return True
     alone, beside = matcher("handover_requests.alone"), matcher("handover_requests.beside_alone")
     return any(alone.is_all(clause, beside=beside) for clause in _CLAUSE_END.split(text[:READ_LIMIT]))
+
+
+def is_upset(text: str) -> bool:
+    """Whether the customer is angry or disappointed."""
+    return matcher("upset").is_in(text)
+
+
+def reason_to_call(text: str, danger: Danger | None) -> str | None:
+    """Return the reason for a case if the words alone call for a person. `danger` is what was found in them."""
+    if danger or not asks_for_person(text):
+        return danger
+    return "upset" if is_upset(text) else "asked_for_person"
 
 
 def needs_person(text: str) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from bot.agent.limits import Limits
 from bot.cases.cases import Cases
+from bot.desk import policy
 from bot.desk.courtesies import asks_nothing
 from bot.errors import Silenced
 from bot.ingest.fair_semaphore import FairSemaphore
@@ -35,6 +36,7 @@ from bot.turns.leftovers import Leftovers
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
 from bot.views import cards
+from bot.views.announcements import SAID_FIRST
 
 ANSWER_OVERHEAD_TIMEOUT = 30.0
 """Seconds for an answer in addition to the agent's own limit: for search, end of the stream, storage."""
@@ -199,6 +201,8 @@ class Answers:
         if ending.breaks_off or not sentence:
             await (writer.abandon(sentence) if reply.shown and sentence else writer.finish())
             return None
+        if policy.is_upset(asked.question.text) and not reply.shown:
+            sentence = f"{self.sentences.say(language, SAID_FIRST['upset'])} {sentence}"
         writer.text(f"\n\n{sentence}" if reply.shown else sentence)
         offer = cards.no_answer(self.sentences, language, ref=str(asked.question.item.id)).blocks
         await writer.finish(blocks=offer if ending.offers_person else None)

@@ -192,7 +192,7 @@ def _after_case(facts: Facts, ended: Case) -> Decision:
 
 def _for_assistant(facts: Facts) -> Decision:
     item, has_begun, is_stop = facts.item, facts.begun_at is not None, says_stop(facts.item.words)
-    reason = facts.danger or ("asked_for_person" if policy.asks_for_person(item.words) else None)
+    reason = policy.reason_to_call(item.words, facts.danger)
     if facts.is_paused and not reason and not has_begun:
         return Ignore()
     has_nothing = is_stop or not (reason or item.message.text)

@@ -33,11 +33,16 @@ SAID_FIRST = {
     "harm": "in_harm",
     "threat": "in_threat",
     "fraud": "in_fraud",
+    "security": "in_fraud",
+    "upset": "in_upset",
+    "billing": "in_billing",
+    "legal": "in_legal",
+    "change": "in_change",
 }
-"""Reason -> the key of the sentence that the customer reads first. It says why the assistant did not answer, or what
-to do now if someone is in danger. The sentence that the case was passed on follows it."""
-SUFFERING = frozenset({"crisis", "harm", "threat"})
-"""The reasons for which a message to the customer shows nothing cheerful."""
+"""Reason -> the key of the sentence that the customer reads first. It says why the assistant did not answer, what to do
+now if someone is in danger, or that we are sorry. The sentence that the case was passed on follows it."""
+CHEERFUL = frozenset({"asked_for_person", "other"})
+"""The reasons for which a message to the customer begins with a waving hand."""
 
 Say = Callable[..., str]
 """Key and values -> the sentence in the customer's language."""
@@ -137,7 +142,7 @@ def escalated(sentences: Sentences, case: Case, *, usual: float | None = None) -
     say = partial(sentences.say, language_for(case.language))
     words, label = say("escalated"), say("case_label")
     how_long = "" if usual is None else f" · {_usual_reply_time(say, usual)}"
-    wave = "" if case.reason in SUFFERING else ":wave: "
+    wave = ":wave: " if case.reason in CHEERFUL else ""
     return Card(
         f"{words} ({label} {case.ref}{how_long})",
         (

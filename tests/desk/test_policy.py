@@ -306,3 +306,34 @@ def test_an_ordinary_message_is_not() -> None:
     ]
     misses = [text for text in table if policy.is_compound(text)]
     assert misses == []
+
+
+def test_an_upset_customer_is_recognised_and_a_calm_one_is_not() -> None:
+    upset = [
+        "This is the third time I write! Nobody answers. I am furious!!!",
+        "this is ridiculous, I've been waiting for a week!!",
+        "I'm really disappointed, the jacket leaks after two days of rain",
+        "Das ist eine Frechheit! Niemand antwortet.",
+        "Esto es una vergüenza, nadie responde",
+        "C'est inadmissible, j'en ai marre",
+        "saya sangat kecewa dengan pelayanan ini",
+    ]
+    calm = [
+        "Where is my order?",
+        "Is the third time slot free?",
+        "Kann ich saure Milch zurückgeben?",
+        "quiero devolver la chaqueta",
+        "Je voudrais une facture",
+        "Saya mau tanya soal retur",
+        "I was never this happy with a tent!",
+    ]
+    misses = [text for text in upset if not policy.is_upset(text)]
+    misses += [text for text in calm if policy.is_upset(text)]
+    assert misses == []
+
+
+def test_the_reason_for_a_person_is_the_gravest_of_what_the_words_show() -> None:
+    assert policy.reason_to_call("I want to talk to a person", None) == "asked_for_person"
+    assert policy.reason_to_call("I'm sick of this, get me your manager", None) == "upset"
+    assert policy.reason_to_call("I'm sick of this, get me your manager", "harm") == "harm"
+    assert policy.reason_to_call("I'm sick of this", None) is None

@@ -20,7 +20,7 @@ from bot.store import schema
 from bot.store.database import Database
 from bot.store.spending import cost_of_customer
 from bot.turns.danger_check import STEP, DangerCheck
-from bot.views.announcements import SUFFERING
+from bot.views.announcements import SAID_FIRST
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
 from tests.turns.arrivals import TEAM
@@ -171,8 +171,8 @@ async def test_danger_that_is_seen_while_the_answer_streams_ends_it(
     await looked.takes(row)
     assert await looked.cases() == [(danger, "high")]
     assert await looked.reason(row) == "called"
-    if danger in SUFFERING | {"fraud"}:
-        assert sum(load_sentences().say("en", f"in_{danger}") in text for text in await looked.desk.said()) == 1
+    first = load_sentences().say("en", SAID_FIRST[danger])
+    assert sum(first in text for text in await looked.desk.said()) == 1
     assert await looked.booked() == [(f"danger/{row}", "cheap")]
     assert len(looked.cheap.requests) == 1
     assert [turn.ended for turn in await looked.desk.kept()] == ["failed"], "what was shown is kept"
