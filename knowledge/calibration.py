@@ -36,7 +36,7 @@ SAMPLE, LARGE_SAMPLE = 200, 100
 LARGE = 5_000
 """Chunks from which a base counts as large."""
 CANDIDATES = 100
-FOREIGN_QUANTILE, PRESENT_QUANTILE, ABSENT_QUANTILE = 0.8, 0.1, 0.7
+FOREIGN_QUANTILE, PRESENT_QUANTILE, ABSENT_QUANTILE = 0.8, 0.1, 0.75
 MARGIN = 0.45
 """Where "perhaps" begins on the way from the foreign questions (0) to the base's own sentences (1)."""
 FURTHEST = 0.75

@@ -94,6 +94,12 @@ class Findings:
         return self.certainty == "perhaps"
 
 
+def surer(one: Findings, other: Findings) -> Findings:
+    """The surer of two searches for the same. The other one if they are equally sure."""
+    order = ("not", "perhaps", "clearly")
+    return one if order.index(one.certainty) > order.index(other.certainty) else other
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """The state of the base, for people."""

@@ -51,7 +51,7 @@ from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
 from bot.telemetry import Metrics
 from bot.views.cards import AnswerSource, source_link
-from knowledge.knowledge_base import Findings, KnowledgeBase
+from knowledge.knowledge_base import Findings, KnowledgeBase, surer
 
 logger = logging.getLogger(__name__)
 
@@ -263,7 +263,7 @@ class Drafting:
         earlier = [message for message in said if isinstance(message, ToolResult)]
         kept = EpisodeEvidence(
             results=lambda: (),
-            pages=lambda: [page_text(hit) for hit in evidence.hits.values()],
+            pages=lambda: [page_text(hit) for hit in evidence.passages],
             messages=said,
             own=[agent.instructions for agent in self.team.agents],
             today=datetime.fromtimestamp(self.clock.now(), UTC).date(),
@@ -281,7 +281,9 @@ class Drafting:
         findings = await self._search(case, [message.text for message in said if isinstance(message, CustomerMessage)])
         evidence.add(findings)
         today = datetime.fromtimestamp(self.clock.now(), UTC).date()
-        parts = [passages_text(findings, today=today) if findings.answerable else f"{NO_PASSAGES} Today is {today}."]
+        parts = [
+            f"{NO_PASSAGES} Today is {today}." if findings.certainty == "not" else passages_text(findings, today=today)
+        ]
         if not case.thread.is_direct:
             # The summary and the lookups can contain order data. What the writer does not see, it cannot reveal.
             return "\n\n".join((*parts, OTHERS_READ))
@@ -295,7 +297,7 @@ class Drafting:
         """Search the pages with the last message. If nothing fits, use the last two messages, then the summary."""
         findings = Findings()
         for query in dict.fromkeys((words[-1], "\n".join(words[-2:]), case.summary)):
-            findings = await self.knowledge.search(query)
+            findings = surer(findings, await self.knowledge.search(query))
             if findings.answerable:
                 break
         return findings
@@ -321,7 +323,7 @@ class Drafting:
 
 def _pages(evidence: Evidence, texts: Sequence[str]) -> str:
     """The pages that the drafts rest on, in mrkdwn. Empty if nothing was found."""
-    used = evidence.sources("\n".join(texts)) if evidence.found else []
+    used = evidence.sources("\n".join(texts)) if evidence.passages else []
     links = " · ".join(source_link(AnswerSource(hit.title, hit.url or "")) for hit in used)
     return f":books: From the help pages: {links}" if links else ""
 

@@ -26,6 +26,7 @@ from knowledge.generations import IndexedSource
 from knowledge.knowledge_base import Findings, Status
 from knowledge.passages import Hit
 from knowledge.report import BuildReport, LeftOut, Phase, Progress
+from knowledge.thresholds import Certainty
 
 MESSAGE_CHARACTERS = 3_900
 """What Slack surely shows in one piece."""
@@ -66,6 +67,19 @@ UNITS: dict[Phase, str] = {"read": "files", "cut": "pages", "embed": "passages",
 """What is counted in a phase."""
 
 _MARKUP = re.compile(r"[*_#`|]+")
+VERDICTS: Mapping[Audience, Mapping[Certainty, str]] = {
+    "public": {
+        "clearly": "would be answered",
+        "perhaps": "would be answered *perhaps*: the assistant reads these pages as uncertain and decides",
+        "not": "would *not* be answered",
+    },
+    "internal": {
+        "clearly": "has an answer here",
+        "perhaps": "has an answer here *perhaps*",
+        "not": "has *no* answer here",
+    },
+}
+"""What a search says about a question, for each base."""
 
 
 def status(
@@ -86,7 +100,8 @@ def status(
         many = len(status.left_out.quarantined)
         lines.append(f":warning: {many:,} left out: `frontdesk kb status --problems` lists them all")
     lines += _passed_over(status.left_out.passed_over)
-    lines.append(f"Embedder `{escape(status.embedder)}`, answer threshold {status.threshold:.2f}")
+    thresholds = f"answer threshold {status.threshold:.2f}, perhaps from {status.perhaps_threshold:.2f}"
+    lines.append(f"Embedder `{escape(status.embedder)}`, {thresholds}")
     lines.append(f"Vectors on the Chroma server {escape(status.server)}" if status.server else "Vectors on disk")
     before = f"generation {status.previous}" if status.previous is not None else "nothing (no older generation is kept)"
     lines.append(f"`/kb rollback` goes back to {before}")
@@ -104,11 +119,9 @@ def findings(query: str, found: Findings, status: Status, *, audience: Audience)
         return f"{head} couldn't be looked up. {plain(status.error or 'It is being built.')}"
     if found.degraded and not found.hits:
         return f"{head} couldn't be looked up. {plain(status.error or 'Try again in a moment.')}"
-    if audience == "public":
-        verdict = "would be answered" if found.answerable else "would *not* be answered"
-    else:
-        verdict = "has an answer here" if found.answerable else "has *no* answer here"
-    lines = [f"{head} {verdict}: confidence {found.confidence:.2f}, threshold {status.threshold:.2f}"]
+    verdict = VERDICTS[audience][found.certainty]
+    thresholds = f"clearly from {status.threshold:.2f}, perhaps from {status.perhaps_threshold:.2f}"
+    lines = [f"{head} {verdict}: confidence {found.confidence:.2f} ({thresholds})"]
     if found.degraded:
         # The floor for words alone is another one.
         lines[0] = f"{head} {verdict}: confidence {found.confidence:.2f}"

@@ -5,7 +5,7 @@ For a tool call it only says whether there was a result. Staff read order data i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -23,6 +23,7 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.traces import StoredTurn
 from knowledge.knowledge_base import Findings, KnowledgeBase
+from knowledge.thresholds import Certainty
 
 TURNS = 3
 """The number of latest answers that are shown."""
@@ -34,6 +35,13 @@ FAILURES = 3
 """The most failed requests that are shown of each answer. The rest usually say the same."""
 FAILURE_LIMIT = 320
 """Characters of one: the provider's words are 200 at most."""
+
+CLOSE: Mapping[Certainty, str] = {
+    "clearly": ", close enough to answer from",
+    "perhaps": ", perhaps close enough: the assistant reads them as uncertain and decides",
+    "not": ", not close enough to answer from",
+}
+"""What a search's certainty means for the answer."""
 
 _TITLE = re.compile(r'<passage number="\d+" title="([^"]*)"')
 
@@ -65,7 +73,7 @@ class Why:
 def _lines(turn: StoredTurn, asked: str, messages: Sequence[Message], found: Findings) -> Iterator[str]:
     yield f"*“{_words(asked)}”* {moment(turn.received_at, '{time}')}"
     now = ", ".join(f"{_words(place(hit))} ({hit.score:.2f})" for hit in found.hits[:HITS]) or "nothing"
-    enough = "" if found.answerable else ", not close enough to answer from"
+    enough = CLOSE[found.certainty]
     yield f"• The customer's words were found with {turn.confidence:.2f} then; now they find {now}{enough}"
     results = {message.call_id: message for message in messages if isinstance(message, ToolResult)}
     calls = [call for message in messages if isinstance(message, AgentMessage) for call in message.calls]
@@ -83,8 +91,9 @@ def _lines(turn: StoredTurn, asked: str, messages: Sequence[Message], found: Fin
 
 def _call(call: ToolCall, result: ToolResult | None) -> str:
     if call.name == SEARCH:
-        titles = [_words(title) for title in _TITLE.findall(result.content)] if result and result.ok else []
-        return f"Searched for “{_words(_query(call.arguments))}”: {', '.join(titles[:HITS]) or 'nothing'}"
+        titles = [_words(title) for title in _TITLE.findall(result.content)] if result else []
+        perhaps = "perhaps " if result and titles and not result.ok else ""
+        return f"Searched for “{_words(_query(call.arguments))}”: {perhaps}{', '.join(titles[:HITS]) or 'nothing'}"
     if call.name.startswith(HANDOVER):
         return f"Passed on to the agent for {escape(call.name.removeprefix(HANDOVER))}"
     came = "no result" if result is None else "it brought something" if result.ok else "in vain"

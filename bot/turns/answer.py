@@ -204,7 +204,9 @@ class Answers:
         if policy.is_upset(asked.question.text) and not reply.shown:
             sentence = f"{self.sentences.say(language, SAID_FIRST['upset'])} {sentence}"
         writer.text(f"\n\n{sentence}" if reply.shown else sentence)
-        offer = cards.no_answer(self.sentences, language, ref=str(asked.question.item.id)).blocks
+        ref, nearest = str(asked.question.item.id), reply.evidence.nearest
+        page = cards.AnswerSource(nearest.title, nearest.url, nearest.last_updated) if nearest else None
+        offer = cards.no_answer(self.sentences, language, ref=ref, perhaps=page).blocks
         await writer.finish(blocks=offer if ending.offers_person else None)
         return f"{reply.said}\n\n{sentence}" if reply.said else sentence
 

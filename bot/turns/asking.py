@@ -39,7 +39,7 @@ from bot.turns.endings import Verdict, ending_of, judge, judge_whole
 from bot.turns.journal import TurnJournal
 from bot.turns.question import Question
 from bot.turns.reply import FAILURES_KEPT, Reply
-from knowledge.knowledge_base import Findings, KnowledgeBase
+from knowledge.knowledge_base import Findings, KnowledgeBase, surer
 from knowledge.passages import Hit
 
 SOURCES = 4
@@ -203,7 +203,7 @@ class Agents:
         """
         findings = await self.knowledge.search(question)
         is_strange = not (findings.hits or findings.degraded or names_a_number(question))
-        lead = "" if findings.answerable else policy.lead_up_to(message, question)
+        lead = "" if findings.certainty != "not" else policy.lead_up_to(message, question)
         return (await self.knowledge.search(f"{lead}\n{question}") if lead else findings), is_strange
 
     def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: Column) -> Outcome:
@@ -219,7 +219,13 @@ class Agents:
                 part.sources = part.reply.evidence.sources(outcome.text)
             case "not_found" | "pages_down" | "too_fast" | "claimed" | "leaked" | "shop_down" | "failed":
                 key = ending_of(part.verdict, outcome, part.reply).part
-                sentence = self.sentences.say(question.language, key, question=_in_short(part.share.question))
+                nearest = part.reply.evidence.nearest
+                sentence = self.sentences.say(
+                    question.language,
+                    key,
+                    question=_in_short(part.share.question),
+                    page=nearest.title if nearest else "",
+                )
                 said = part.section.drop()
                 column.say_beside(sentence)
                 outcome = reworded(_without_words(outcome), f"{said}\n\n{sentence}" if said else sentence)
@@ -246,7 +252,7 @@ class Agents:
         before = [text for text in map(without_files, written) if text]
         if findings.answerable or not before or asks_nothing(question.text):
             return findings
-        return await self.knowledge.search(f"{before[-1]}\n{question.text}")
+        return surer(findings, await self.knowledge.search(f"{before[-1]}\n{question.text}"))
 
     def _in_charge(self, question: Question) -> str:
         return question.agent if question.agent in self.team else self.team.entry
@@ -274,11 +280,11 @@ class Agents:
         question = inquiry.question
         grounds = Grounds(
             results=lambda: inquiry.journal.results,
-            passages=lambda: [f"{hit.heading} {hit.text}" for hit in evidence.hits.values()],
+            passages=lambda: [f"{hit.heading} {hit.text}" for hit in evidence.passages],
             earlier=[message for message in question.known if isinstance(message, ToolResult)],
             kept=EpisodeEvidence(
                 results=lambda: inquiry.journal.results,
-                pages=lambda: [page_text(hit) for hit in evidence.hits.values()],
+                pages=lambda: [page_text(hit) for hit in evidence.passages],
                 messages=[*question.known, question.message],
                 own=[agent.instructions for agent in self.team.agents],
                 today=self._today(),

@@ -11,6 +11,7 @@ from typing import Literal
 
 from bot.agent.loop import Outcome
 from bot.desk import policy
+from bot.desk.answers import NOT_SURE
 from bot.guard.claims import Claim
 from bot.guard.values import Value
 from bot.turns.reply import Reply
@@ -59,6 +60,7 @@ class Ending:
 ENDINGS: Mapping[str, Ending] = {
     "not_found": Ending("no_answer", "no_answer", "part_not_found", offers_person=True),
     "not_found_again": Ending("no_answer", "not_found_again", case="no_answer"),
+    "not_sure": Ending("no_answer", "not_sure", "part_not_sure", offers_person=True),
     "pages_down": Ending("failed", "pages_down", "part_pages_down", case="pages_down", reason="pages_down"),
     "shop_down": Ending("failed", "shop_down", "shop_down", case="shop_down", reason="shop_down"),
     "too_fast": Ending("too_fast", "too_fast", "part_too_fast"),
@@ -86,6 +88,8 @@ def ending_of(
             return ENDINGS["claimed_value"]
         case "not_found" if is_again:
             return ENDINGS["not_found_again"]
+        case "not_found" if reply.evidence.nearest is not None:
+            return ENDINGS["not_sure"]
         case "failed" if partly:
             return ENDINGS["failed_in_part"]
         case "failed" if outcome.reason in DECLINED:
@@ -112,6 +116,8 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
         return "leaked"
     if isinstance(reply.claim, Claim):
         return "claimed"
+    if NOT_SURE in outcome.text:
+        return "pages_down" if reply.evidence.unasked else "not_found"
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
     is_grounded = policy.is_grounded(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
     if is_grounded:

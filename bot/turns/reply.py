@@ -17,7 +17,7 @@ from typing import Protocol
 
 from bot.agent.agent import HANDOVER
 from bot.agent.events import Event, HandedOver, ModelRetried, RequestFailed, TextDelta, ToolFinished, ToolStarted
-from bot.desk.answers import Evidence
+from bot.desk.answers import NOT_SURE, Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.own_words import Leak, OwnWordsGate
 from bot.guard.claims import Claim, ClaimGate
@@ -148,7 +148,7 @@ class Reply:
             self.writer.task(call_id, title=self.titles.get(name, title), status=status)
 
     def _say(self, text: str) -> None:
-        if text := self.own.feed(text):
+        if text := self.own.feed(text).replace(NOT_SURE, ""):
             self._held.append(text)
         self._release_what_stands()
 

@@ -63,11 +63,15 @@ def answer_footer(
     return Card(sentences.say(language, "talk_to_person"), tuple(blocks))
 
 
-def no_answer(sentences: Sentences, language: Language, *, ref: str) -> Card:
-    """The answer "I don't know". The text is the answer, and the blocks under it offer a person."""
+def no_answer(sentences: Sentences, language: Language, *, ref: str, perhaps: AnswerSource | None = None) -> Card:
+    """The answer "I don't know". The text is the answer, and the blocks under it offer a person.
+
+    They also show the page that perhaps has the answer, if there is one.
+    """
     accept = button("esc.accept", sentences.say(language, "accept_person"), ref, style="primary")
     decline = button("esc.decline", sentences.say(language, "decline_person"), ref)
-    return Card(sentences.say(language, "no_answer"), (actions(accept, decline),))
+    page = [context(_source_line(sentences, language, [perhaps]))] if perhaps else []
+    return Card(sentences.say(language, "no_answer"), (*page, actions(accept, decline)))
 
 
 def _source_line(sentences: Sentences, language: Language, sources: Sequence[AnswerSource]) -> str:

@@ -14,6 +14,10 @@ GOOD_FIT = 0.5
 """A quotation that carries this share of the question is answered with at once."""
 LAST_FIT = 0.3
 """After another search, this much will do; below it the stand-in does not know."""
+NOT_SURE = "NOT_SURE"
+"""What the desk asks for when the passages at hand were uncertain, and none of them answers."""
+UNCERTAIN = ' uncertain="yes">'
+"""The end of such a passage's mark."""
 ARRIVED = frozenset({"delivered", "cancelled", "returned", "refunded"})
 """States in which nothing is on its way any more."""
 
@@ -33,9 +37,10 @@ def tell(talk: Talk, wants: Wants, phrases: Phrases, language: str) -> str:
     """Everything that was found, in the order it was asked; then, if a part is still open, the help pages."""
     told = found_told(talk, wants, phrases)
     question = open_question(talk, wants) if told else talk.said
-    passages = read_passages([*talk.context, *(found.content for found in talk.found)])
-    quote = best_quote(question, passages, before="" if told else leant_on(talk))
-    if quote and quote.fit >= (GOOD_FIT if told else LAST_FIT):
+    material = [*talk.context, *(found.content for found in talk.found)]
+    is_uncertain = any(UNCERTAIN in text for text in material)
+    quote = best_quote(question, read_passages(material), before="" if told else leant_on(talk))
+    if quote and quote.fit >= (GOOD_FIT if told or is_uncertain else LAST_FIT):
         told.append(_quoted(quote, phrases, language))
     elif told and question and talk.results_about("pages"):
         told.append(f"{phrases.part_open.format(question=question)} {phrases.person_offer}")
@@ -43,6 +48,8 @@ def tell(talk: Talk, wants: Wants, phrases: Phrases, language: str) -> str:
         return "\n\n".join(told)
     if wants.own_listed:
         return phrases.which_order if talk.tools.order else f"{phrases.no_order_data} {phrases.person_offer}"
+    if is_uncertain:
+        return NOT_SURE
     return f"{phrases.unknown} {phrases.person_offer}"
 
 

@@ -1,8 +1,10 @@
 """What a turn rests on, and which pages its answer names."""
 
 from datetime import date
+from typing import Any, cast
 
-from bot.desk.answers import SOURCES, Evidence, passages_text
+from bot.conversation import Customer, ThreadRef
+from bot.desk.answers import NOT_SURE, SOURCES, Evidence, TurnContext, answer_tools, passages_text
 from knowledge.knowledge_base import Findings
 from knowledge.passages import Hit
 
@@ -65,6 +67,59 @@ def test_what_is_below_the_floor_is_no_evidence() -> None:
     evidence = Evidence()
     evidence.add(Findings(hits=(RETURNS,), confidence=0.1, certainty="not"))
     assert not evidence.found
+
+
+def unsure(*hits: Hit) -> Findings:
+    return Findings(hits=hits, confidence=0.6, certainty="perhaps")
+
+
+def test_a_page_that_perhaps_fits_supports_an_answer_but_lets_none_be_shown_early() -> None:
+    evidence = Evidence()
+    evidence.add(unsure(RETURNS))
+
+    assert not evidence.found
+    assert evidence.supports("You can return an item within 30 days of delivery.")
+    assert evidence.sources("You can return an item within 30 days of delivery.") == [RETURNS]
+
+
+def test_an_agent_that_is_not_sure_gives_no_answer_and_the_nearest_page_is_known() -> None:
+    evidence = Evidence()
+    evidence.add(unsure(RETURNS, SHIPPING))
+
+    assert not evidence.supports(NOT_SURE)
+    assert not evidence.supports(f"Well. {NOT_SURE}")
+    assert evidence.nearest == RETURNS
+
+
+def test_next_to_a_page_that_clearly_fits_none_is_the_nearest() -> None:
+    evidence = Evidence()
+    evidence.add(unsure(SHIPPING))
+    evidence.add(found(RETURNS))
+
+    assert evidence.nearest is None
+    assert evidence.passages == [RETURNS, SHIPPING]
+
+
+def test_passages_that_perhaps_fit_are_marked_for_the_agent() -> None:
+    uncertain, certain = (passages_text(each, today=date(2026, 11, 21)) for each in (unsure(RETURNS), found(RETURNS)))
+    assert ' uncertain="yes">' in uncertain
+    assert "may not hold the answer" in uncertain
+    assert "uncertain" not in certain
+
+
+async def test_a_search_tool_says_that_nothing_clearly_fits() -> None:
+    class Pages:
+        async def search(self, _query: str) -> Findings:
+            return unsure(RETURNS)
+
+    evidence = Evidence()
+    (search,) = answer_tools(cast(Any, Pages()))
+    customer = Customer("T0FRONTDESK", "U0CUSTOMERA", "Customer A", "en-US", "member")
+    context = TurnContext(customer, ThreadRef("T0FRONTDESK", "D0CUSTOMERA", "1.1"), "1", evidence=evidence)
+    result = await search.call(context, search.read('{"query": "returns"}'))
+
+    assert 'uncertain="yes"' in result.content
+    assert (result.ok, evidence.nearest) == (False, RETURNS)
 
 
 def test_without_passages_the_agent_is_told_not_to_guess() -> None:

@@ -325,11 +325,19 @@ async def test_a_search_tells_why(listed: Path) -> None:
     internal = FakeBase(findings=Findings(confidence=0.2))
     told = await library(FakeBase(), internal, source=listed).search("how <long>?")
     public, staff = told.split("\n\n")
-    assert "“how &lt;long&gt;?” would be answered: confidence 1.20, threshold 0.71" in public
+    assert "“how &lt;long&gt;?” would be answered: confidence 1.20 (clearly from 0.71, perhaps from 0.00)" in public
     assert "`1.20` (meaning 0.70 + words 0.50) *Returns › How long*, `help/returns.md`" in public
     assert "You have 30 days." in public
     assert "has *no* answer here" in staff
     assert "Nothing found." in staff
+
+
+async def test_a_search_tells_that_the_pages_answer_only_perhaps(listed: Path) -> None:
+    unsure = Findings((HIT,), 0.6, certainty="perhaps")
+    told = await library(FakeBase(findings=unsure), FakeBase(findings=unsure), source=listed).search("how long?")
+    public, staff = told.split("\n\n")
+    assert "would be answered *perhaps*" in public
+    assert "has an answer here *perhaps*" in staff
 
 
 async def test_a_search_that_could_not_be_made_is_not_told_as_one_that_found_nothing() -> None:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from bot.language.sentences import load_sentences
 from tests.stories.world import Json, Seen, World, is_app, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -98,6 +99,15 @@ async def test_thanks_gets_a_word_and_no_footer(world: World) -> None:
     asked = await world.customer.says("Thanks a lot!")
     answer = await world.customer.reads(asked)
     assert answer.buttons == {}
+
+
+async def test_what_the_pages_answer_only_perhaps_gets_the_nearest_page_in_place_of_a_guess(world: World) -> None:
+    asked = await world.customer.says("Do you sell elephants?")
+    answer = await world.customer.reads(asked)
+    assert load_sentences().say("en", "not_sure") in answer.text
+    assert "https://help.example.com/companies" in answer.text
+    assert "NOT_SURE" not in answer.text
+    assert {"esc.accept", "esc.decline"} <= answer.buttons.keys()
 
 
 async def test_what_the_pages_do_not_hold_is_not_made_up(world: World) -> None:

@@ -14,13 +14,14 @@ from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, Message
 from bot.agent.model import FailureKind, ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.conversation import Customer
-from bot.desk.answers import answer_tools
+from bot.desk.answers import NOT_SURE, answer_tools
 from bot.guard.claim_patterns import load_wordings
 from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
 from bot.turns.asking import SOURCES, Agents, Asked
+from bot.turns.endings import ending_of
 from bot.turns.journal import open_journal
 from bot.turns.question import Question
 from knowledge.knowledge_base import Findings
@@ -49,7 +50,10 @@ def hit(title: str) -> Hit:
 
 
 class FewPages:
-    """Finds the page whose title stands in the query; what it does not find it may not have been able to look for."""
+    """Finds the page whose title stands in the query; what it does not find it may not have been able to look for.
+
+    Of scarves it has a page that perhaps answers.
+    """
 
     def __init__(self, *titles: str, broken: bool = False) -> None:
         self._titles = titles
@@ -58,6 +62,8 @@ class FewPages:
     async def search(self, query: str) -> Findings:
         """As KnowledgeBase.search. Of metals it knows a word, and no answer."""
         found = tuple(hit(title) for title in self._titles if title in query)
+        if "scarf" in query and not found:
+            return Findings((hit("scarves"),), 0.6, certainty="perhaps")
         near = (hit("metals"),) if "tungsten" in query and not self._broken else ()
         return Findings(
             found or near, float(bool(found)), certainty="clearly" if found else "not", degraded=self._broken
@@ -199,6 +205,33 @@ async def test_an_answer_of_a_specialist_without_evidence_does_not_stand(room_fo
     room = room_for({"You know the pages.": [says("It melts at 3422 degrees.")]})
     asked = await room.ask(TUNGSTEN, agent="answers")
     assert (asked.verdict, room.writer.words) == ("not_found", "")
+
+
+async def test_an_answer_from_a_page_that_perhaps_fits_is_shown_only_when_it_is_whole(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("All about scarves stands here.")]})
+    asked = await room.ask("How do I wash a scarf?", agent="answers")
+    assert 'uncertain="yes"' in room.model.asked("You know the pages.")[0].passages
+    assert (asked.verdict, room.writer.words) == ("stands", "")
+    asked.reply.release()
+    assert room.writer.words == "All about scarves stands here."
+    assert [source.title for source in asked.sources] == ["scarves"]
+
+
+async def test_an_agent_that_finds_no_answer_in_such_a_page_says_nothing_of_its_own(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("It may be wool. ", NOT_SURE)]})
+    asked = await room.ask("How do I wash a scarf?", agent="answers")
+    asked.reply.release()
+    assert asked.verdict == "not_found"
+    assert ending_of(asked.verdict, asked.outcome, asked.reply).sentence == "not_sure"
+    assert NOT_SURE not in room.writer.words
+
+
+async def test_of_several_questions_the_one_without_a_sure_answer_names_the_nearest_page(room_for: OpenRoom) -> None:
+    wash = "How do I wash a scarf?"
+    room = room_for({only(RETURNS): [says("All about boots stands here.")], only(wash): [says(NOT_SURE)]})
+    await room.ask(f"{RETURNS} {wash}", agent="answers")
+    assert load_sentences().say("en", "part_not_sure", question=wash, page="scarves") in room.writer.words
+    assert NOT_SURE not in room.writer.words
 
 
 async def test_who_answers_in_place_of_triage_may_spend_what_that_has_left(room_for: OpenRoom) -> None:

@@ -36,6 +36,7 @@ def customer_cards(language: Language, words: str) -> Iterator[Card]:
     yield cards.answer_footer(SENTENCES, language, ref="7", sources=sources)
     yield cards.answer_footer(SENTENCES, language, ref="7")
     yield cards.no_answer(SENTENCES, language, ref="7")
+    yield cards.no_answer(SENTENCES, language, ref="7", perhaps=sources[0])
     case = replace(CASE, language=language, title=words, customer_name=words, owner_name=words)
     for usual in (None, 6.4):
         yield announcements.escalated(SENTENCES, case, usual=usual)
@@ -191,6 +192,13 @@ def test_sources_are_links_with_their_age_and_bad_addresses_are_only_named() -> 
     footer = cards.answer_footer(SENTENCES, "en", ref="7", sources=sources)
     (line,) = mrkdwn(footer.blocks[0])
     assert line == ":books: <https://help.example.com/r?a=1&amp;b=2|Returns ¦ FAQ> · Notes  ·  updated 12 Nov 2026"
+
+
+def test_the_page_that_perhaps_has_the_answer_is_linked_above_the_offer_of_a_person() -> None:
+    page = AnswerSource("Returns", "https://help.example.com/returns")
+    card = cards.no_answer(SENTENCES, "en", ref="7", perhaps=page)
+    assert list(mrkdwn(card.blocks[0])) == [":books: <https://help.example.com/returns|Returns>"]
+    assert card.blocks[1]["type"] == "actions"
 
 
 @pytest.mark.parametrize(
