@@ -81,6 +81,7 @@ from bot.language.matching import load_matchers
 from bot.language.sentences import Sentences, load_sentences
 from bot.learning.suggestions import Learning, build_learners
 from bot.models.prices import Prices, load_prices
+from bot.models.warm_up import warm_up
 from bot.private_files import make_private
 from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
@@ -714,6 +715,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
             _start(app.background, app.sla.run())
+            _start(app.background, warm_up(app.models))
         _start(app.background, app.upkeep.run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):

@@ -24,7 +24,7 @@ from typing import TypeVar
 import aiohttp
 from pydantic import SecretStr
 
-from bot.agent.endpoints import Endpoint, Models
+from bot.agent.endpoints import Deadlines, Endpoint, Models
 from bot.clock import Clock
 from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
 from bot.help_center.article_folder import ArticleFolder
@@ -57,6 +57,8 @@ START_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 ROOM = 10_000_000
 """Bytes that must be free in DATA_DIR: roughly what a first start writes there."""
 
+LOADING_SECONDS = 90.0
+"""Seconds that a server of one's own may take to load its model. Large models take over 30."""
 THINKING_SECONDS = 45.0
 """Seconds that a reasoning model may be silent. It does not show its thoughts, so nothing arrives while it thinks."""
 
@@ -107,20 +109,47 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
     server, fallback_server = _model_servers(settings)
     async with AsyncExitStack() as stack:
 
-        async def endpoint(name: str | None, at: Server) -> tuple[Endpoint, ...]:
+        async def endpoint(name: str | None, at: Server, *, is_fallback: bool = False) -> tuple[Endpoint, ...]:
             if name is None:
                 return ()
             effort, temperature = settings.openai_reasoning_effort, settings.openai_temperature
             model = await stack.enter_async_context(open_model(name, at, effort=effort, temperature=temperature))
             thinking = THINKING_SECONDS if thinks(name, effort=effort) else 0.0
             left_out = model.dialect.left_out
-            return (Endpoint(name, model, price=prices.of(name), thinking_seconds=thinking, left_out=left_out),)
+            deadlines = _deadlines(settings, at, is_fallback=is_fallback)
+            return (
+                Endpoint(
+                    name,
+                    model,
+                    price=prices.of(name),
+                    thinking_seconds=thinking,
+                    deadlines=deadlines,
+                    left_out=left_out,
+                ),
+            )
 
         strong = await endpoint(settings.openai_model, server)
         has_cheap = settings.openai_cheap_model != settings.openai_model
         cheap = await endpoint(settings.openai_cheap_model if has_cheap else None, server)
-        strong += await endpoint(settings.fallback_model, fallback_server)
+        strong += await endpoint(settings.fallback_model, fallback_server, is_fallback=True)
         yield Models(strong=strong, cheap=(*cheap, *strong))
+
+
+def _deadlines(settings: Settings, server: Server, *, is_fallback: bool) -> Deadlines:
+    """The deadlines of a model at this server. OpenAI and Azure have theirs loaded."""
+    loading = settings.model_loading_seconds
+    if loading is None:
+        loading = 0.0 if server.is_openai or server.is_azure else LOADING_SECONDS
+    if is_fallback:
+        own = (
+            settings.fallback_first_sign_seconds,
+            settings.fallback_silence_seconds,
+            settings.fallback_round_seconds,
+        )
+    else:
+        own = settings.openai_first_sign_seconds, settings.openai_silence_seconds, settings.openai_round_seconds
+    first_sign, silence, round_ = own
+    return Deadlines(first_sign, silence, round_, loading)
 
 
 def _model_servers(settings: Settings) -> tuple[Server, Server]:

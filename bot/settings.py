@@ -120,6 +120,7 @@ _PRIORITIES = ("high", "medium", "low")
 _LONGEST_MINUTES = 10_080
 Temperature = Annotated[float | None, BeforeValidator(_temperature)]
 Address = Annotated[str, AfterValidator(_http_address)]
+ModelSeconds = Annotated[float, Field(gt=0, le=600)] | None
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 DollarsOrNone = Annotated[Dollars | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
@@ -159,12 +160,26 @@ class Settings(BaseModel):
     """Freedom in the choice of words, 0 to 2. Unset or `none`: none is sent, since many models refuse one."""
     azure_api_version: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(-preview)?$")] | None = None
     """For Azure's classic addresses, as `2025-04-01-preview`. Unset: `OPENAI_BASE_URL` is of another form."""
+    openai_first_sign_seconds: ModelSeconds = None
+    """Seconds until the first sign of life in a stream of the models' server. Unset: 13."""
+    openai_silence_seconds: ModelSeconds = None
+    """Seconds between two signs of life in such a stream. Unset: 15."""
+    openai_round_seconds: ModelSeconds = None
+    """Seconds for one whole reply, within `ANSWER_SECONDS`. Unset: 60."""
     fallback_model: str | None = None
     """The model that is asked while the others cannot be reached. Unset: none, and a person is called."""
     fallback_base_url: Address | None = None
     """Its server. Unset: `OPENAI_BASE_URL`."""
     fallback_api_key: SecretStr | None = None
     """The key of `FALLBACK_BASE_URL`."""
+    fallback_first_sign_seconds: ModelSeconds = None
+    """As `OPENAI_FIRST_SIGN_SECONDS`, for the fallback. Unset: 13."""
+    fallback_silence_seconds: ModelSeconds = None
+    """As `OPENAI_SILENCE_SECONDS`, for the fallback. Unset: 15."""
+    fallback_round_seconds: ModelSeconds = None
+    """As `OPENAI_ROUND_SECONDS`, for the fallback. Unset: 60."""
+    model_loading_seconds: Annotated[float, Field(ge=0, le=600)] | None = None
+    """Seconds for a server to load its model; above 0, it is asked at start. Unset: 90, and 0 for OpenAI and Azure."""
     embedding_model: str | None = None
     """An OpenAI embedding model, as `text-embedding-3-small`. Unset: the built-in table, which needs no network."""
     embedding_model_folder: Path | None = None

@@ -188,6 +188,7 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
             "OPENAI_API_KEY": stand_in.key,
             "OPENAI_BASE_URL": stand_in.url,
             "OPENAI_MODEL": MODEL,
+            "MODEL_LOADING_SECONDS": "0",
             "MODEL_PRICES": str(Path(__file__).parent / "model" / "prices.yml"),
         }
     return settings

@@ -44,6 +44,11 @@ LET_IN = 2
 So all turns are back within some round trips, but a server that has just recovered does not get all of them at once.
 """
 
+MAX_FIRST_TOKENS = 200
+"""How many of the latest requests the percentile of first tokens is of."""
+MIN_FIRST_TOKENS = 20
+"""With fewer measured requests there is no percentile."""
+
 _ILLNESS: frozenset[FailureKind] = frozenset({"model_unreachable", "deadline", "cut"})
 """Failures that show that a server is ill. All others are answers, even if they are errors."""
 _LASTING: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota"})
@@ -57,11 +62,19 @@ class Price:
     input: float
     cached: float
     output: float
+    write: float | None = None
+    """The price of input that is written to the provider's cache. None: that of other input."""
+    reasoning: float | None = None
+    """The price of output that is thought and not shown. None: that of other output."""
 
     def of(self, usage: Usage) -> float:
         """What these tokens cost, in dollars."""
-        fresh = max(0, usage.input_tokens - usage.cached_tokens)
-        return (fresh * self.input + usage.cached_tokens * self.cached + usage.output_tokens * self.output) / 1e6
+        write = self.input if self.write is None else self.write
+        reasoning = self.output if self.reasoning is None else self.reasoning
+        fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.written_tokens)
+        shown = max(0, usage.output_tokens - usage.reasoning_tokens)
+        read = fresh * self.input + usage.cached_tokens * self.cached + usage.written_tokens * write
+        return (read + shown * self.output + usage.reasoning_tokens * reasoning) / 1e6
 
 
 class Breaker:
@@ -190,6 +203,41 @@ _FAULTS: Mapping[FailureKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long a model may take, in seconds. They take the place of the turn's own limits, except its end."""
+
+    first_sign: float | None = None
+    """From a request to the first sign of life in its stream. None: as the turn's limits say."""
+    silence: float | None = None
+    """Between two signs of life. None: as the turn's limits say."""
+    round: float | None = None
+    """From a request to the end of its reply. None: as the turn's limits say."""
+    loading: float = 0.0
+    """For the first sign of life as long as the model has not answered since the start: its server may load it."""
+
+
+@dataclass(slots=True)
+class FirstTokens:
+    """How long the latest requests took to the first sign of life, in seconds."""
+
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_FIRST_TOKENS))
+    is_loaded: bool = False
+    """True once the model has answered since the start."""
+
+    def add(self, seconds: float) -> None:
+        """Note a request that was answered."""
+        self.seconds.append(seconds)
+        self.is_loaded = True
+
+    @property
+    def p95(self) -> float | None:
+        """The time within which 95 of 100 requests are answered. None if too few were measured."""
+        if len(self.seconds) < MIN_FIRST_TOKENS:
+            return None
+        return sorted(self.seconds)[len(self.seconds) * 95 // 100]
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """One model at one server."""
 
@@ -201,6 +249,8 @@ class Endpoint:
     thinking_seconds: float = 0.0
     """How long it may be silent regardless of the turn's limits, in seconds: a reasoning model hides its thoughts."""
     breaker: Breaker = field(default_factory=Breaker)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    first_tokens: FirstTokens = field(default_factory=FirstTokens)
     left_out: Mapping[str, str] = field(default_factory=dict)
     """The fields that its server refuses and is no longer sent, with the reasons. It grows while the model is used."""
 

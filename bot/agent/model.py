@@ -48,6 +48,10 @@ class Usage:
     """The cost in US dollars by the price table. 0 if the model has no price. The loop sets it, not the adapter."""
     estimated: bool = False
     """True if the provider counted no tokens for a request, so that they were estimated from characters."""
+    written_tokens: int = 0
+    """The part of the input that was written to the provider's cache. Some providers bill it higher."""
+    reasoning_tokens: int = 0
+    """The part of the output that the model thought and no one sees."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -56,6 +60,8 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.cost + other.cost,
             self.estimated or other.estimated,
+            self.written_tokens + other.written_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

@@ -14,7 +14,7 @@ at the next endpoint. Once something was shown, the model is asked to continue w
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
@@ -22,10 +22,20 @@ from typing import Any
 
 from bot.agent.endpoints import PROBE_INTERVAL, Breaker, Endpoint
 from bot.agent.events import Emit, ModelRetried, RequestFailed, TextDelta
+from bot.agent.hedging import Contender, first_to_speak, hedge_delay
 from bot.agent.history import size_of
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, JsonObject, SystemNote, ToolCall
-from bot.agent.model import FailureKind, Finished, FinishReason, ModelFailure, ModelRequest, ReplyExtra, Usage
+from bot.agent.model import (
+    FailureKind,
+    Finished,
+    FinishReason,
+    ModelEvent,
+    ModelFailure,
+    ModelRequest,
+    ReplyExtra,
+    Usage,
+)
 from bot.agent.patience import Patience
 
 logger = logging.getLogger(__name__)
@@ -200,22 +210,27 @@ async def get_reply(asking: Asking) -> ModelReply:
 async def _get_whole(asking: Asking) -> ModelReply:
     while True:
         endpoint, begun = await _pick(asking)
-        request = asking.request(endpoint)
+        attempt = _Attempt(endpoint, asking.request(endpoint), begun)
         try:
-            reply = await _listen(asking, endpoint, request, begun)
+            reply = await _listen(asking, attempt)
         except ModelFailure as failure:
+            endpoint = attempt.endpoint
             if _is_our_own(asking, failure):
                 logger.warning(
                     "a request failed while the event loop was held up: it is made again", extra=_of(failure)
                 )
                 continue
-            endpoint.breaker.failed(failure, begun=begun)
-            logger.warning("a request failed: %s", failure, extra={"model": endpoint.name})
-            asking.state.emit(RequestFailed(endpoint.name, str(failure)))
-            await _recover(asking, failure, endpoint, request)
+            _note_failure(asking, failure, endpoint, begun=attempt.begun)
+            await _recover(asking, failure, endpoint, attempt.request)
         else:
             if not _may_go_on(asking, reply):
                 return reply
+
+
+def _note_failure(asking: Asking, failure: ModelFailure, endpoint: Endpoint, *, begun: float) -> None:
+    endpoint.breaker.failed(failure, begun=begun)
+    logger.warning("a request failed: %s", failure, extra={"model": endpoint.name})
+    asking.state.emit(RequestFailed(endpoint.name, str(failure)))
 
 
 def _is_our_own(asking: Asking, failure: ModelFailure) -> bool:
@@ -264,12 +279,24 @@ def _may_go_on(asking: Asking, reply: ModelReply) -> bool:
     return True
 
 
-async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> ModelReply:
+@dataclass(slots=True)
+class _Attempt:
+    """One request. If another model is asked as well and speaks first, it becomes the attempt."""
+
+    endpoint: Endpoint
+    request: ModelRequest
+    begun: float
+    """The time of the request on the breaker's clock."""
+    started: float | None = None
+    """The time of the request on the event loop's clock, if it was not the first one."""
+
+
+async def _listen(asking: Asking, attempt: _Attempt) -> ModelReply:
     """Read one stream under its deadlines. Raises ModelFailure if it ends with neither text nor calls."""
-    received, patience = _Received(), Patience(_patience(asking, endpoint))
+    received, patience = _Received(), Patience(_patience(asking, attempt.endpoint))
     try:
         async with patience:
-            finish = await _hear(asking, endpoint, request, received, patience)
+            finish = await _hear(asking, attempt, received, patience)
     except TimeoutError:
         if not patience.expired():
             raise
@@ -280,11 +307,11 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, beg
     except asyncio.CancelledError:
         silence = ModelFailure("deadline", "silent until the turn's end")
         if not received.alive and asking.left() <= 0:
-            endpoint.breaker.failed(silence, begun=begun)
+            attempt.endpoint.breaker.failed(silence, begun=attempt.begun)
         raise
     finally:
-        usage = received.usage_of(request)
-        usage = replace(usage, cost=endpoint.price.of(usage) if endpoint.price else 0.0)
+        endpoint, request = attempt.endpoint, attempt.request
+        usage = _priced(received.usage_of(request), endpoint)
         asking.spent.usage += usage
     if finish in ("filtered", "refused"):
         raise ModelFailure(finish)
@@ -299,26 +326,33 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, beg
 
 def _patience(asking: Asking, endpoint: Endpoint) -> float:
     """Return how long the first sign of life may take. If another endpoint could be asked, half of the time left."""
-    silence = max(asking.silence(asking.limits.first_token_seconds), endpoint.thinking_seconds)
+    own = endpoint.deadlines
+    first_sign = asking.limits.first_token_seconds if own.first_sign is None else own.first_sign
+    silence = max(asking.silence(first_sign), endpoint.thinking_seconds)
+    if not endpoint.first_tokens.is_loaded:
+        silence = max(silence, own.loading)
     return min(silence, asking.left() / 2) if len(asking.endpoints) > 1 else silence
 
 
-async def _hear(
-    asking: Asking, endpoint: Endpoint, request: ModelRequest, received: "_Received", patience: Patience
-) -> FinishReason:
+def _priced(usage: Usage, endpoint: Endpoint) -> Usage:
+    return replace(usage, cost=endpoint.price.of(usage) if endpoint.price else 0.0)
+
+
+async def _hear(asking: Asking, attempt: _Attempt, received: "_Received", patience: Patience) -> FinishReason:
     """Handle all events of the stream: show text at once, and move the deadline at each sign of life."""
-    now, limits = asyncio.get_running_loop().time, asking.limits
-    idle = max(asking.silence(limits.idle_seconds), endpoint.thinking_seconds)
-    last, end = -inf, now() + limits.round_seconds
+    now, request = asyncio.get_running_loop().time, attempt.request
+    begun, last, idle, end = now(), -inf, 0.0, inf
     terminal = {tool.name for tool in request.tools if tool.terminal}
-    async with aclosing(endpoint.model.stream(request)) as events:
+    async with aclosing(_stream(asking, attempt)) as events:
         async for event in events:
             if now() - last > idle / 10:  # moving a deadline costs more than reading the clock
                 last = now()
+                if not received.alive:
+                    idle, end = _time_limits(asking, attempt.endpoint, attempt.started or begun, first_sign=last)
                 patience.move(min(last + idle, end + patience.late))
                 if not received.alive:
                     received.alive = True
-                    endpoint.breaker.answered()
+                    attempt.endpoint.breaker.answered()
             match event:
                 case TextDelta(text):
                     received.say(text, asking)
@@ -332,6 +366,76 @@ async def _hear(
                 case Finished(reason):
                     return reason
     raise ModelFailure("cut", "the stream ended without a finish", retryable=True)
+
+
+def _time_limits(asking: Asking, endpoint: Endpoint, begun: float, *, first_sign: float) -> tuple[float, float]:
+    """Note the first sign of life. Return how long the stream may be silent from now on, and when it ends at the
+    latest. The time in which a server loads its model does not count.
+    """
+    own, limits = endpoint.deadlines, asking.limits
+    idle = asking.silence(limits.idle_seconds if own.silence is None else own.silence)
+    whole = limits.round_seconds if own.round is None else own.round
+    is_loaded = endpoint.first_tokens.is_loaded or not own.loading
+    endpoint.first_tokens.add(first_sign - begun)
+    return max(idle, endpoint.thinking_seconds), (begun if is_loaded else first_sign) + whole
+
+
+def _stream(asking: Asking, attempt: _Attempt) -> AsyncGenerator[ModelEvent, None]:
+    """Return the events of the attempt. If its model is slow today, another one is asked as well."""
+    first_sign = attempt.endpoint.deadlines.first_sign or asking.limits.first_token_seconds
+    delay = hedge_delay(attempt.endpoint, first_sign=first_sign) if len(asking.endpoints) > 1 else None
+    if delay is None or asking.partial:
+        return attempt.endpoint.model.stream(attempt.request)
+    return _hedged(asking, attempt, delay)
+
+
+async def _hedged(asking: Asking, attempt: _Attempt, delay: float) -> AsyncGenerator[ModelEvent, None]:
+    """Yield the events of whichever model speaks first. `attempt` is changed to the one that is read."""
+    contenders = [Contender(attempt.endpoint, attempt.request, attempt.begun)]
+    try:
+        (first,) = contenders
+        await asyncio.wait((first.spoke,), timeout=delay)
+        if not first.spoke.done() and (rival := _rival(asking, attempt.endpoint)) is not None:
+            endpoint, begun = rival
+            second = Contender(endpoint, asking.request(endpoint), begun)
+            contenders.append(second)
+            winner = await first_to_speak(first, second)
+            loser = first if winner is second else second
+            await _give_up(asking, loser)
+            attempt.endpoint, attempt.request = winner.endpoint, winner.request
+            attempt.begun, attempt.started = winner.begun, winner.started
+            logger.info("a second model was asked", extra={"model": endpoint.name, "won": winner is second})
+            first = winner
+        async with aclosing(first.events()) as events:
+            async for event in events:
+                yield event
+    finally:
+        for each in contenders:
+            await each.close()
+
+
+def _rival(asking: Asking, endpoint: Endpoint) -> tuple[Endpoint, float] | None:
+    """Return another endpoint that can be asked now, and the time of that request. None if there is none."""
+    for other in asking.endpoints:
+        if other is not endpoint and not other.breaker.retry_delay and (begun := other.breaker.enter()) is not None:
+            other.breaker.take_retry()
+            return other, begun
+    return None
+
+
+async def _give_up(asking: Asking, loser: Contender) -> None:
+    """Close the request that is not read, and book what it was sent. Its provider may bill that."""
+    await loser.close()
+    if loser.failure is not None:
+        _note_failure(asking, loser.failure, loser.endpoint, begun=loser.begun)
+        return
+    loser.endpoint.first_tokens.seconds.append(asyncio.get_running_loop().time() - loser.started)
+    sent = Usage(_characters_of(loser.request) // CHARACTERS_PER_TOKEN + 1, estimated=True)
+    asking.spent.usage += _priced(sent, loser.endpoint)
+
+
+def _characters_of(request: ModelRequest) -> int:
+    return len(request.instructions) + len(request.passages) + size_of(request.messages)
 
 
 @dataclass(slots=True)
@@ -377,8 +481,9 @@ class _Received:
         written = self.characters + sum(len(call.name) + len(call.arguments) for call in self.calls)
         if not written:
             return Usage()
-        read = len(request.instructions) + len(request.passages) + size_of(request.messages)
-        return Usage(read // CHARACTERS_PER_TOKEN + 1, written // CHARACTERS_PER_TOKEN + 1, estimated=True)
+        return Usage(
+            _characters_of(request) // CHARACTERS_PER_TOKEN + 1, written // CHARACTERS_PER_TOKEN + 1, estimated=True
+        )
 
 
 def _new_part(said: str, more: str) -> str:

@@ -61,6 +61,8 @@ _REASONING = ("reasoning_content", "reasoning", "thinking")
 """The fields in which servers send the model's thoughts. They are never shown."""
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 """The names of the number of input tokens that came from a cache."""
+_WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
+"""The names of the number of input tokens that were written to a cache."""
 _CALLS = ("tool_calls", "function_call")
 _JSON_BEGINS = (b"{", b"[", b'"')
 _TEXTS = ("text", "output_text", "text_delta")
@@ -305,9 +307,17 @@ class ReplyReader:
             _number(usage, "completion_tokens", "output_tokens"),
         )
         if read or written:
-            details = usage.get("prompt_tokens_details")
-            cached = _number(details, *_CACHED) if isinstance(details, dict) else 0
-            self._usage = Usage(read, written, cached or _number(usage, *_CACHED))
+            details, output = _members(usage, "prompt_tokens_details"), _members(usage, "completion_tokens_details")
+            thought = _number(output, "reasoning_tokens") or _number(usage, "reasoning_tokens")
+            if thought and _number(usage, "total_tokens") == read + written + thought:
+                written += thought  # some providers count thoughts beside the output
+            self._usage = Usage(
+                read,
+                written,
+                _number(details, *_CACHED) or _number(usage, *_CACHED),
+                written_tokens=_number(details, *_WRITTEN) or _number(usage, *_WRITTEN),
+                reasoning_tokens=min(thought, written),
+            )
 
     def _whole_calls(self) -> list[ToolCall]:
         """The calls of the protocol, then the calls in markup that the server did not read itself."""
@@ -333,6 +343,12 @@ def _place(choice: Mapping[str, Any]) -> int:
     """The index of a choice in its chunk."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
+
+
+def _members(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object of that name, or an empty one."""
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _number(fields: Mapping[str, Any], *names: str) -> int:

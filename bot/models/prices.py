@@ -15,7 +15,7 @@ from bot.own_files import read_own
 
 _VERSION = r"(?:[-@](?:latest|preview|exp|\d{3,8}(?:-\d\d){0,2}|\d\d-\d\d(?:\d\d)?))*"
 """What can follow a model's name without making it another model: dates, build numbers, "latest"."""
-_FIELDS = ("input", "cached", "output")
+_FIELDS = ("input", "cached", "output", "write", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,9 @@ def load_prices(path: Path | None = None) -> Prices:
 
 def _price(entry: Mapping[str, float]) -> Price:
     fresh = float(entry["input"])
-    return Price(input=fresh, cached=float(entry.get("cached", fresh)), output=float(entry["output"]))
+    write, reasoning = (float(entry[field]) if field in entry else None for field in ("write", "reasoning"))
+    cached, output = float(entry.get("cached", fresh)), float(entry["output"])
+    return Price(input=fresh, cached=cached, output=output, write=write, reasoning=reasoning)
 
 
 def _faults(entries: Mapping[Any, Any]) -> Iterator[str]:

@@ -380,9 +380,11 @@ def _lenient(payload: bytes) -> Any:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = usage.get("input_tokens_details") or {}
+    details, thoughts = usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {}
     return Usage(
         input_tokens=usage.get("input_tokens") or 0,
         output_tokens=usage.get("output_tokens") or 0,
         cached_tokens=details.get("cached_tokens") or 0,
+        written_tokens=details.get("cache_write_tokens") or 0,
+        reasoning_tokens=thoughts.get("reasoning_tokens") or 0,
     )

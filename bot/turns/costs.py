@@ -42,4 +42,6 @@ def _rest(whole: Usage, known: Usage) -> Usage:
         max(0, whole.cached_tokens - known.cached_tokens),
         max(0.0, whole.cost - known.cost),
         whole.estimated and not known.estimated,
+        max(0, whole.written_tokens - known.written_tokens),
+        max(0, whole.reasoning_tokens - known.reasoning_tokens),
     )

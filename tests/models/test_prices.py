@@ -59,6 +59,14 @@ def test_every_entry_is_a_price() -> None:
     assert misses == []
 
 
+def test_tokens_written_to_the_cache_and_thoughts_cost_their_own_price() -> None:
+    usage = Usage(2_000, 100, 600, written_tokens=1_200, reasoning_tokens=40)
+    luna = PRICES.of("gpt-6-luna")
+    assert luna is not None
+    assert luna.of(usage) == pytest.approx((200 * 0.10 + 600 * 0.01 + 1_200 * 0.125 + 100 * 0.50) / 1e6)
+    assert Price(1.0, 0.5, 2.0, reasoning=4.0).of(usage) == pytest.approx((1_400 + 300 + 120 + 160) / 1e6)
+
+
 def test_cached_tokens_cost_their_own_price() -> None:
     price = PRICES.of("gpt-4.1-mini")
     assert price is not None
@@ -99,7 +107,7 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
         "two: input must be a number of dollars, 0 or more",
         "two: output must be a number of dollars, 0 or more",
         "three: output must be a number of dollars, 0 or more",
-        "three: outputs is none of input, cached, output",
+        "three: outputs is none of input, cached, output, write, reasoning",
     ]
 
 
