@@ -30,8 +30,10 @@ from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
 from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.library import Bases, Library
 from bot.language.sentences import load_sentences
+from bot.models.families import ENDS
 from bot.models.prices import Prices, load_prices
-from bot.models.providers import Server, address_faults, key_is_refused, open_model, reasons, thinks
+from bot.models.providers import Server, address_faults, find_card, key_is_refused, open_model, reasons, thinks
+from bot.models.trial import try_model
 from bot.settings import Settings
 from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.rest import RestShop, open_rest_shop
@@ -92,6 +94,28 @@ async def check(settings: Settings) -> list[str]:
     faults += await asyncio.to_thread(_document_faults, settings)
     faults += await asyncio.to_thread(_folder_faults, settings.data_dir)
     return faults
+
+
+async def try_models(settings: Settings) -> tuple[list[str], list[str]]:
+    """Play one round with a tool against each configured model. Return what is wrong, and what is worth knowing."""
+    faults: list[str] = []
+    told: list[str] = []
+    server, fallback_server = _model_servers(settings)
+    async with open_models(settings, load_prices(settings.model_prices)) as models:
+        endpoints = {each.name: each for each in (*models.strong, *models.cheap)}
+        for name, endpoint in endpoints.items():
+            card = await find_card(fallback_server if name == settings.fallback_model else server, name)
+            if card is None:
+                faults.append(f"its server has no model {name}")
+                continue
+            if end := card.get("shutdown_date") or ENDS.get(name):
+                told.append(f"{name} ends on {end}")
+            trial = await try_model(endpoint)
+            if trial.failure:
+                faults.append(f"{name} does not answer: {trial.failure}")
+            else:
+                told.append(trial.note())
+    return faults, told
 
 
 def notes(settings: Settings) -> list[str]:

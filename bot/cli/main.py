@@ -203,10 +203,13 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
 
             return await serve(settings, role="work")
         case "check", _:
-            from bot.integrations import check, notes
+            from bot.integrations import check, notes, try_models
 
             faults = await check(settings)
-            return _tell(faults, [] if faults else notes(settings))
+            told: list[str] = []
+            if not faults:
+                faults, told = await try_models(settings)
+            return _tell(faults, [] if faults else [*notes(settings), *told])
         case "migrate", _:
             return await _migrate(settings)
         case "kb", "try":

@@ -155,6 +155,20 @@ async def read_reply(
         raise ModelFailure("cut", type(error).__name__, retryable=True) from None
 
 
+async def model_card(client: openai.AsyncOpenAI, name: str) -> Mapping[str, Any] | None:
+    """What the server tells about a model. Empty if it tells nothing; None if it says that there is no such model."""
+    try:
+        async with asyncio.timeout(KEY_SECONDS):
+            response = await client.models.with_raw_response.retrieve(name)
+            card = response.http_response.json()
+    except openai.NotFoundError as error:
+        body = error.body if isinstance(error.body, Mapping) else {}
+        return None if "model_not_found" in str(body.get("code")) else {}
+    except (openai.OpenAIError, TimeoutError, ValueError):
+        return {}
+    return card if isinstance(card, Mapping) else {}
+
+
 def _failure_of(error: openai.APIStatusError) -> ModelFailure:
     """The failure behind a response with an error's status."""
     wait = retry_after(error.response.headers)

@@ -5,16 +5,16 @@ well only in Responses, and from GPT-5.4 on they call them nowhere else.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from bot.models.chat_completions import ChatCompletions
 from bot.models.dialect import Dialect
 from bot.models.families import accepted_effort, bare_name, default_effort, least_effort, refused_fields
-from bot.models.http_stream import OPENAI_URL, open_client, refuses_key
+from bot.models.http_stream import OPENAI_URL, model_card, open_client, refuses_key
 from bot.models.profile import Effort, Manner
 from bot.models.responses import Responses
 
@@ -76,6 +76,12 @@ async def key_is_refused(server: Server) -> bool:
     """Whether the server says that it does not know the key."""
     async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
         return await refuses_key(client)
+
+
+async def find_card(server: Server, name: str) -> Mapping[str, Any] | None:
+    """What the server tells about a model. Empty if it tells nothing; None if it says that there is no such model."""
+    async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
+        return await model_card(client, name)
 
 
 def reasons(name: str, *, effort: Effort | None = None) -> bool:

@@ -233,6 +233,8 @@ class StrictServer:
             return "", ("ask_orders", {"question": "Where is ORD-1?"}), False
         if ("lookup_order" in tools and not is_found) or "for ever" in said:
             return "", ("lookup_order", {"order_id": f"ORD-{len(after)}"}), False
+        if "look_up" in tools and not is_found:
+            return "", ("look_up", {"word": "ready"}), False
         return SHIPPED, None, False
 
 
