@@ -57,11 +57,7 @@ class AnswerRecords:
         failpoint("answer_shown")
         question, outcome = asked.question, asked.outcome
         place = thread or question.item.thread
-        if instead is None and (asked.reply.claim or asked.reply.leak) is not None and not asked.partly:
-            instead = asked.reply.said
-        if instead is None and not place.is_direct and _holds_private(outcome.messages):
-            instead = WITHHELD
-        said: Sequence[Message] = outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
+        said = _said_in(place, asked, instead)
         did = tuple(asked.did)
         is_replaced = did != tuple(said) and (thread is not None or asked.journal.known("private-stream") is None)
         record = TurnRecord(
@@ -98,6 +94,16 @@ class AnswerRecords:
             for use in costs_of(asked.question.item, asked.journal.rounds, asked.outcome):
                 await spending.add(tx, use, now=self.clock.now())
             await turns.forget(tx, asked.question.item.id)
+
+
+def _said_in(place: ThreadRef, asked: Asked, instead: str | None) -> Sequence[Message]:
+    """What the thread keeps of the agent's messages: all of them, or one with other words."""
+    outcome, reply = asked.outcome, asked.reply
+    if instead is None and (reply.claim or reply.leak) is not None and not asked.partly:
+        instead = reply.said
+    if instead is None and not place.is_direct and _holds_private(outcome.messages):
+        instead = WITHHELD
+    return outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
 
 
 def _holds_private(messages: Sequence[Message]) -> bool:

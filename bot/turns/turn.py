@@ -2,10 +2,11 @@
 
 take             count the attempt, do the work, close the row, then summarize a long conversation. If the customer
                  edits or deletes the message during the turn, begin again with the new message
-  _work          what each kind of row is given to: customers' messages (customer_messages.py), what staff wrote,
+  _attempt       do the work, unless the row was answered before a crash or has failed too often (dead_letters.py)
+    _work        give the row to what its kind needs: customers' messages (customer_messages.py), what staff wrote,
                  interactions
   _unreachable   the conversation is gone: tell staff and close the row
-The row failed three times, or could not be stored as it came: dead_letters.py
+  _close         close the row, and save what an earlier attempt left
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from bot.slack.api.errors import DEAD_TOKEN, PERSON_GONE, SlackRefused, SlackUna
 from bot.slack.outbox import Outbox
 from bot.store import attempts, inbox, outbox, turns
 from bot.store.database import Database
-from bot.store.inbox import Finish, InboxItem
+from bot.store.inbox import Finish, FinishedState, InboxItem
 from bot.store.persons import REQUEST
 from bot.telemetry import Metrics
 from bot.turns import erasure
@@ -109,13 +110,22 @@ class Turns:
     async def _take(self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None) -> None:
         failpoint("turn_begun")
         try:
-            ending = await self._attempt(item, ended, interrupt, over=over)
+            state, reason = await self._attempt(item, ended, interrupt, over=over)
         except (Interrupted, Silenced):
             raise
         except Exception as error:
             self.faults[item.id] = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
             raise
-        state, reason = ending
+        await self._close(item, state, reason)
+        self.faults.pop(item.id, None)
+        if state == "dead":
+            self.metrics.set_aside(item.kind)
+        self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
+        if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
+            await self.summaries.catch_up(item)
+
+    async def _close(self, item: InboxItem, state: FinishedState, reason: str) -> None:
+        """Close the row, and save what an earlier attempt left."""
         # This comes before the row is closed, so that a crash leaves no session that looks busy.
         unsettled = await self.sessions.settle(item)
         async with self.database.transaction() as tx:
@@ -132,14 +142,8 @@ class Turns:
             if state == "dead":
                 await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
         failpoint("row_closed")
-        self.faults.pop(item.id, None)
         if state == "dead" or unsettled is not None:
             self.outbox.wake()
-        if state == "dead":
-            self.metrics.set_aside(item.kind)
-        self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
-        if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
-            await self.summaries.catch_up(item)
 
     async def _attempt(
         self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None

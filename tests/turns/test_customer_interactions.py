@@ -167,6 +167,16 @@ async def test_the_buttons_of_somebody_elses_case_are_for_who_asked(desk: Desk, 
     assert (await desk.cases.find(case.ref)).state == "waiting"
 
 
+@pytest.mark.parametrize("action", ["esc.urgent", "esc.wait", "esc.keep"])
+async def test_who_presses_on_somebody_elses_old_case_reads_nothing_of_the_one_that_is_open_now(
+    desk: Desk, action: str
+) -> None:
+    case = await desk.opens()
+    await desk.cases.hand_back(case.ref, AGENT)
+    await desk.opens()
+    assert "for the person who asked" in await desk.reads(action, case.ref, user="U0CUSTOMERB")
+
+
 @pytest.fixture
 async def turn(desk: Desk) -> str:
     """The number of an answer to the customer, as its buttons bear it."""
