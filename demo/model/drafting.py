@@ -17,11 +17,12 @@ import yaml
 from demo.model.conversation import Call, Found, Json, Reply, Talk, tracking_numbers_in
 from demo.model.intents import Reason, Wants, read_wants
 from demo.model.language import language_of
+from demo.model.orders import found_told
 from demo.model.person import short
 from demo.model.phrases import PHRASES, Phrases, dated
 from demo.model.quoting import Passage, Quote, best_quote, read_passages, subjects
 from demo.model.splitting import requests_in
-from demo.model.telling import LAST_FIT, found_told, language_note
+from demo.model.telling import LAST_FIT, language_note
 
 SHORT_CHARACTERS = 240
 """Where the short voice stops, at the end of a sentence."""

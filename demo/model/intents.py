@@ -5,11 +5,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import yaml
 
 Reason = Literal["security", "legal", "billing", "person", "upset", "change"]
+Change = Literal["cancel", "refund", "address", "faster", "items", "change"]
+CHANGES: tuple[Change, ...] = get_args(Change)
+"""What is to be done with an order. The first that is named counts."""
+Chat = Literal["abilities", "maker", "mood", "insult"]
+_CHATS: tuple[Chat, ...] = get_args(Chat)
+Aspect = Literal["tracking", "carrier", "ships_to", "paid"]
+_ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
 READ_LIMIT = 4_000
 """Characters of a message that the rules look at."""
@@ -17,9 +24,14 @@ READ_LIMIT = 4_000
 _FIRM_REASONS: tuple[Reason, ...] = ("security", "legal", "billing", "person", "upset")
 """In the order in which they outweigh each other."""
 _ORDER_NUMBER = re.compile(
-    r"\bORD[-_][A-Z0-9][A-Z0-9_-]{0,35}\b|\bORD ?\d{2,12}\b|#(?=[A-Z0-9-]*\d{3})[A-Z0-9][A-Z0-9-]{2,30}\b",
+    r"\bORD[-_][A-Z0-9][A-Z0-9_-]{0,35}\b|\bORD[ #:]{0,3}\d{2,12}\b|#(?=[A-Z0-9-]*\d{3})[A-Z0-9][A-Z0-9-]{2,30}\b",
     re.IGNORECASE | re.ASCII,
 )
+_DIGITS = re.compile(r"(?<![\w.,:/+#-])\d{4,10}(?![\w/]|[.,:-]\d)", re.ASCII)
+"""A number that may be an order's, where the words beside it say so."""
+_BESIDE_CHAT = ("hello", "thanks", "chatter", "filler")
+_PLACES = (("ordinal_1", 0), ("ordinal_2", 1), ("ordinal_3", 2), ("ordinal_last", -1))
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _TRACKING_NUMBER = re.compile(r"\b(?=[A-Z]*\d+[A-Z]*\d*[A-Z0-9]*\b)[A-Z0-9]{10,34}\b", re.IGNORECASE | re.ASCII)
 
 
@@ -33,14 +45,16 @@ class Wants:
     """Says goodbye."""
     only_talk: bool
     """A greeting, thanks or goodbye and nothing else."""
-    abilities: bool
-    """Asks what the assistant is or can do, and nothing else."""
+    chat: Chat | None
+    """Talks about the assistant, and asks for nothing else."""
     agrees: bool
     """A yes and nothing else."""
     person: Reason | None
     """Why a person should take over."""
+    change: Change | None
+    """What is to be done with an order. Whose order, the words beside it or the messages before may tell."""
     orders: tuple[str, ...]
-    """Order numbers, as shops write them."""
+    """Order numbers, as shops write them; digits alone where the customer wrote no more."""
     parcels: tuple[str, ...]
     """Tracking numbers."""
     where: bool
@@ -53,6 +67,20 @@ class Wants:
     """The same, or asks what holds for everybody."""
     contents: bool
     """Asks what is in an order, what it cost, or whether it is paid."""
+    aspect: Aspect | None
+    """The one thing about an order or a parcel that is asked."""
+    place: int | None
+    """Which one of several: 0 for the first, -1 for the last."""
+    other: bool
+    """Speaks of the other one."""
+    of_parcel: bool
+    """Speaks of a parcel."""
+    arrival: bool
+    """Asks when something comes."""
+    late: bool
+    """Still waits for what should have come."""
+    sees: bool
+    """Points at a picture."""
     trouble: bool
     """Something is broken, wrong or missing."""
     asks: bool
@@ -73,22 +101,32 @@ def read_wants(text: str) -> Wants:
     """Read one message."""
     text = " ".join(text[:READ_LIMIT].split())
     numbers = [match.group() for match in _ORDER_NUMBER.finditer(text)]
-    orders = _unique(re.sub(r"^ORD ", "ORD-", number.upper().lstrip("#")) for number in numbers)
+    orders = _unique(re.sub(r"^ORD[ #:]*(?=\d)", "ORD-", number.upper().lstrip("#")) for number in numbers)
     own, general, where = _says("own", text), _says("general", text), _says("where", text)
+    orders = _unique([*orders, *_bare_numbers(_ORDER_NUMBER.sub(" ", text), where=where or own)])
+    change = _change(text)
     return Wants(
         greets=_says("hello", text) and not _says("thanks", text),
         leaves=_says("bye", text),
         only_talk=_is_only(("hello", "thanks", "bye", "filler"), text),
-        abilities=_says("abilities", text) and _is_only(("hello", "abilities", "filler"), text),
+        chat=next((chat for chat in _CHATS if _says(chat, text) and _is_only((chat, *_BESIDE_CHAT), text)), None),
         agrees=_says("agreement", text) and _is_only(("agreement", "thanks"), text),
-        person=_person(text, about_order=bool(orders) or own, asks=general or where),
+        person=_person(text),
+        change=change,
         orders=orders,
         parcels=_tracking_numbers(_ORDER_NUMBER.sub(" ", text)),
         where=where,
         own_orders=own,
         how=_says("how", text),
         general=general,
-        contents=_says("contents", text),
+        contents=_says("contents", text) or _says("paid", text),
+        aspect=None if _says("contents", text) else next((each for each in _ASPECTS if _says(each, text)), None),
+        place=next((place for name, place in _PLACES if _says(name, text)), None),
+        other=_says("other_one", text),
+        of_parcel=_says("parcel_word", text),
+        arrival=_says("arrival", text),
+        late=_says("late", text),
+        sees=_says("sees", text),
         trouble=_says("trouble", text),
         asks=text.endswith("?") or _says("requests", text),
         leans=_says("leans", text),
@@ -102,13 +140,34 @@ def offers_person(answer: str) -> bool:
     return any(sentence.endswith("?") and _says("offers_person", sentence) for sentence in last)
 
 
-def _person(text: str, *, about_order: bool, asks: bool) -> Reason | None:
+def _person(text: str) -> Reason | None:
     plain = text.strip(" .!?")
     if firm := next((reason for reason in _FIRM_REASONS if _says(reason, plain)), None):
         return firm
-    if _shouts(text):
-        return "upset"
-    return "change" if about_order and not asks and _says("change", text) else None
+    return "upset" if _shouts(text) else None
+
+
+def _change(text: str) -> Change | None:
+    """What is to be done; how it is done, and whether it was, the pages and the order tell."""
+    if _says("how", text) or (_says("inquires", text) and not _says("asks_you", text)):
+        return None
+    return next((change for change in CHANGES if _says(change, text)), None)
+
+
+def _bare_numbers(text: str, *, where: bool) -> list[str]:
+    """Digits alone: after a word such as "order", as the whole message, or where an order is asked for."""
+    found = [match for match in _DIGITS.finditer(text) if not _YEAR.fullmatch(match.group())]
+    alone = not re.search(r"[^\W\d_]{4}", text)
+    return [
+        match.group()
+        for match in found
+        if alone or (where and len(match.group()) >= 5) or _ends_with_order(text[: match.start()])
+    ]
+
+
+def _ends_with_order(text: str) -> bool:
+    """Whether a word for an order or a number stands right before."""
+    return bool(_patterns()["order_word_before"].search(text[-40:]))
 
 
 def _shouts(text: str) -> bool:
@@ -147,7 +206,9 @@ def _is_only(intents: Iterable[str], text: str) -> bool:
 @cache
 def _patterns() -> Mapping[str, re.Pattern[str]]:
     rules = yaml.safe_load((Path(__file__).parent / "rules.yml").read_text(encoding="utf-8"))
-    return {
+    patterns = {
         intent: re.compile(rf"(?<!\w)(?:{'|'.join(f'(?:{line})' for line in lines)})(?!\w)", re.IGNORECASE)
         for intent, lines in rules.items()
     }
+    before = patterns["order_word"].pattern
+    return patterns | {"order_word_before": re.compile(rf"{before}[\s:#]*$", re.IGNORECASE)}

@@ -7,9 +7,9 @@ from demo.model.intents import read_wants
 from demo.model.language import language_of
 from demo.model.person import call_person, filled, person_reason
 from demo.model.phrases import PHRASES, Phrases
-from demo.model.splitting import requests_in
+from demo.model.requests import Request, read_requests, topic_of
 from demo.model.telling import small_talk
-from demo.model.topics import colleague_for, topic_of
+from demo.model.topics import colleague_for
 
 
 def lead(talk: Talk) -> Reply:
@@ -19,9 +19,9 @@ def lead(talk: Talk) -> Reply:
     """
     language = language_of(talk.said, talk.earlier)
     phrases, wants = PHRASES[language], read_wants(talk.said)
-    requests = requests_in(talk.said) or [talk.said]
-    reason = person_reason(talk, wants) or next(filter(None, (read_wants(each).person for each in requests)), None)
-    if reason and reason != "change":
+    requests = read_requests(talk)
+    reason = person_reason(talk, wants) or next(filter(None, (each.wants.person for each in requests)), None)
+    if reason:
         return call_person(talk, reason, phrases)
     if words := small_talk(talk, wants, phrases):
         return Reply(words)
@@ -30,22 +30,24 @@ def lead(talk: Talk) -> Reply:
     if calls:
         return Reply(calls=tuple(calls))
     told = _together(asked, phrases)
-    if reason:
-        called = call_person(talk, reason, phrases)
-        return Reply("\n\n".join(filter(None, [told, called.text])), called.calls)
-    unknown = f"{phrases.unknown} {phrases.person_offer}" if topic_of(talk, wants) else phrases.ask_back
+    if changes := [each for each in requests if each.change]:
+        cannot = [
+            phrases.changes[each.change].format(order=order) for each in changes if each.change for order in each.orders
+        ]
+        called = call_person(talk, "change", phrases)
+        return Reply("\n\n".join(filter(None, [told, *dict.fromkeys(cannot), called.text])), called.calls)
+    unknown = f"{phrases.unknown} {phrases.person_offer}" if topic_of(requests) else phrases.ask_back
     return Reply(told or unknown)
 
 
-def _questions(talk: Talk, requests: Sequence[str]) -> list[Call]:
+def _questions(talk: Talk, requests: Sequence[Request]) -> list[Call]:
     """One for each request that some colleague is there for."""
-    asked = [(_colleague(talk, each), each) for each in requests if read_wants(each).person is None]
-    return [Call(offer.name, filled(offer, {"question": request})) for offer, request in asked if offer]
+    asked = [(_colleague(talk, each), each.text) for each in requests if not each.change]
+    return [Call(offer.name, filled(offer, {"question": text})) for offer, text in asked if offer]
 
 
-def _colleague(talk: Talk, request: str) -> Offer | None:
-    alone = Talk(said=request, whole=request, earlier=talk.earlier, context=talk.context)
-    topic = topic_of(alone, read_wants(request))
+def _colleague(talk: Talk, request: Request) -> Offer | None:
+    topic = topic_of([request])
     offers = talk.tools.questions
     return (topic and colleague_for(topic, offers)) or colleague_for("answers", offers) or next(iter(offers), None)
 

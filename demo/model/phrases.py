@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from demo.model.intents import Change, Chat
+
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
@@ -12,8 +14,14 @@ class Phrases:
     greeting: str
     thanks: str
     farewell: str
-    abilities: str
-    """What the assistant is and can do, in one question."""
+    chats: Mapping[Chat, str]
+    """What is said to those who talk about the assistant, each in one question."""
+    unsure: str
+    """{pages}; when no page fits well. A question and nothing else."""
+    either: str
+    """Stands between the things of which one is meant."""
+    which_of: str
+    """{orders}; when it may be any of them."""
     ask_back: str
     """When nothing in the message tells what it is about; a question and nothing else."""
     person_offer: str
@@ -34,6 +42,16 @@ class Phrases:
     """{placed} {total}"""
     payment: str
     """{status}"""
+    total: str
+    """{order} {placed} {total}"""
+    ships_to: str
+    """{order} {place}"""
+    carried: str
+    """{order} {number} {carrier}"""
+    arrives: str
+    """{order} {number} {carrier} {expected}"""
+    changes: Mapping[Change, str]
+    """{order}; what the assistant cannot do with it."""
     articles: str
     """{articles}"""
     listed: str
@@ -69,8 +87,18 @@ PHRASES: Mapping[str, Phrases] = {
         greeting="Hello! I can look up your orders and parcels and answer from our help pages. What can I do for you?",
         thanks="You're welcome! Write again whenever you need something.",
         farewell="Goodbye! Write again whenever you need something.",
-        abilities="I am a program that looks up your orders and parcels and answers from our help pages: what can "
-        "I do for you?",
+        chats={
+            "abilities": "I am a program that looks up your orders and parcels and answers from our help pages: what "
+            "can I do for you?",
+            "maker": "The shop's team set me up; I am a program that follows rules and looks things up "
+            "in orders and help pages: what can I look up for you?",
+            "mood": "Thank you, I am a program and always ready to look up an order, a parcel or a "
+            "help page: what can I do for you?",
+            "insult": "I am sorry that I have been no help so far: what do you need, or shall I bring in a person?",
+        },
+        unsure="I am not sure what you mean: {pages}?",
+        either=" or ",
+        which_of="Which order do you mean: {orders}?",
         ask_back="What can I help you with: an order, a parcel, or something about the shop?",
         person_offer="Shall I bring in a person?",
         person_missing='A person can take this over: please press "Talk to a person".',
@@ -82,6 +110,18 @@ PHRASES: Mapping[str, Phrases] = {
         unshipped="It has no tracking number yet; you get one as soon as the carrier has the parcel.",
         placed="You placed it on {placed}, the total is {total}.",
         payment="Payment: {status}.",
+        total="The total of **{order}** is {total}, placed on {placed}.",
+        ships_to="**{order}** goes to {place}.",
+        carried="**{order}** comes with {carrier}, tracking number {number}.",
+        arrives="**{order}**: the parcel with {carrier} is expected on {expected} (tracking number {number}).",
+        changes={
+            "cancel": "I cannot cancel **{order}** myself.",
+            "refund": "I cannot refund **{order}** myself.",
+            "address": "I cannot change where **{order}** goes.",
+            "faster": "I cannot make **{order}** arrive sooner.",
+            "items": "I cannot change what is in **{order}** myself.",
+            "change": "I cannot change **{order}** myself.",
+        },
         articles="In it: {articles}.",
         listed="Your latest orders:",
         no_orders="There are no orders under your account yet.",
@@ -133,8 +173,19 @@ PHRASES: Mapping[str, Phrases] = {
         "Ada yang bisa saya bantu?",
         thanks="Sama-sama! Silakan tulis lagi kapan saja.",
         farewell="Sampai jumpa! Silakan tulis lagi kapan saja.",
-        abilities="Saya program yang mengecek pesanan dan paket Anda serta menjawab dari halaman bantuan kami: "
-        "ada yang bisa saya bantu?",
+        chats={
+            "abilities": "Saya program yang mengecek pesanan dan paket Anda serta menjawab dari halaman bantuan kami: "
+            "ada yang bisa saya bantu?",
+            "maker": "Saya disiapkan oleh tim toko ini; saya program yang mengikuti aturan dan "
+            "mengecek pesanan serta halaman bantuan: apa yang bisa saya cek untuk Anda?",
+            "mood": "Terima kasih, saya program dan selalu siap mengecek pesanan, paket, atau halaman "
+            "bantuan: ada yang bisa saya bantu?",
+            "insult": "Maaf, saya belum bisa membantu Anda: apa yang Anda perlukan, atau mau saya "
+            "hubungkan dengan tim kami?",
+        },
+        unsure="Saya kurang yakin maksud Anda: {pages}?",
+        either=" atau ",
+        which_of="Pesanan mana yang Anda maksud: {orders}?",
         ask_back="Apa yang bisa saya bantu: pesanan, paket, atau hal lain tentang toko kami?",
         person_offer="Mau saya hubungkan dengan tim kami?",
         person_missing='Tim kami bisa membantu langsung: silakan tekan "Talk to a person".',
@@ -146,6 +197,18 @@ PHRASES: Mapping[str, Phrases] = {
         unshipped="Nomor resinya belum ada; Anda akan menerimanya begitu paket diserahkan ke kurir.",
         placed="Dipesan pada {placed}, totalnya {total}.",
         payment="Pembayaran: {status}.",
+        total="Total pesanan **{order}** adalah {total}, dipesan pada {placed}.",
+        ships_to="Pesanan **{order}** dikirim ke {place}.",
+        carried="Pesanan **{order}** dikirim dengan {carrier}, nomor resi {number}.",
+        arrives="Pesanan **{order}**: paket dari {carrier} diperkirakan tiba {expected} (nomor resi {number}).",
+        changes={
+            "cancel": "Saya tidak bisa langsung membatalkan pesanan **{order}**.",
+            "refund": "Saya tidak bisa langsung mengembalikan dana pesanan **{order}**.",
+            "address": "Saya tidak bisa mengubah alamat tujuan pesanan **{order}**.",
+            "faster": "Saya tidak bisa mempercepat pengiriman pesanan **{order}**.",
+            "items": "Saya tidak bisa langsung mengubah isi pesanan **{order}**.",
+            "change": "Saya tidak bisa langsung mengubah pesanan **{order}**.",
+        },
         articles="Isinya: {articles}.",
         listed="Pesanan terakhir Anda:",
         no_orders="Belum ada pesanan di akun Anda.",
@@ -197,8 +260,19 @@ PHRASES: Mapping[str, Phrases] = {
         "Was kann ich für Sie tun?",
         thanks="Gern geschehen! Schreiben Sie jederzeit wieder.",
         farewell="Auf Wiedersehen! Schreiben Sie jederzeit wieder.",
-        abilities="Ich bin ein Programm, das Ihre Bestellungen und Pakete nachsieht und aus unseren Hilfeseiten "
-        "antwortet: Was kann ich für Sie tun?",
+        chats={
+            "abilities": "Ich bin ein Programm, das Ihre Bestellungen und Pakete nachsieht und aus unseren Hilfeseiten "
+            "antwortet: Was kann ich für Sie tun?",
+            "maker": "Das Team des Shops hat mich eingerichtet; ich bin ein Programm, das Regeln folgt "
+            "und in Bestellungen und Hilfeseiten nachsieht: Was darf ich für Sie nachsehen?",
+            "mood": "Danke der Nachfrage, ich bin ein Programm und sehe jederzeit gern nach "
+            "Bestellungen, Paketen und Hilfeseiten: Was kann ich für Sie tun?",
+            "insult": "Es tut mir leid, dass ich Ihnen bisher nicht helfen konnte: Was brauchen Sie, "
+            "oder soll ich jemanden aus dem Team dazuholen?",
+        },
+        unsure="Ich bin nicht sicher, was Sie meinen: {pages}?",
+        either=" oder ",
+        which_of="Welche Bestellung meinen Sie: {orders}?",
         ask_back="Worum geht es: um eine Bestellung, ein Paket oder etwas anderes zum Shop?",
         person_offer="Soll ich jemanden aus dem Team dazuholen?",
         person_missing="Jemand aus dem Team kann das übernehmen: Bitte drücken Sie „Talk to a person“.",
@@ -210,6 +284,18 @@ PHRASES: Mapping[str, Phrases] = {
         unshipped="Eine Sendungsnummer gibt es noch nicht; Sie bekommen sie, sobald das Paket beim Zusteller ist.",
         placed="Bestellt am {placed}, Gesamtbetrag {total}.",
         payment="Zahlung: {status}.",
+        total="**{order}** vom {placed} kostet insgesamt {total}.",
+        ships_to="**{order}** geht nach {place}.",
+        carried="**{order}** kommt mit {carrier}, Sendungsnummer {number}.",
+        arrives="**{order}**: Das Paket mit {carrier} ist voraussichtlich am {expected} da (Sendungsnummer {number}).",
+        changes={
+            "cancel": "Stornieren kann ich **{order}** nicht selbst.",
+            "refund": "Den Betrag für **{order}** kann ich nicht selbst erstatten.",
+            "address": "Wohin **{order}** geht, kann ich nicht ändern.",
+            "faster": "Schneller schicken kann ich **{order}** nicht.",
+            "items": "Was in **{order}** ist, kann ich nicht selbst ändern.",
+            "change": "Ändern kann ich **{order}** nicht selbst.",
+        },
         articles="Darin: {articles}.",
         listed="Ihre letzten Bestellungen:",
         no_orders="In Ihrem Konto gibt es noch keine Bestellungen.",
@@ -263,8 +349,18 @@ PHRASES: Mapping[str, Phrases] = {
         "¿En qué le ayudo?",
         thanks="¡De nada! Escriba de nuevo cuando quiera.",
         farewell="¡Hasta luego! Escriba de nuevo cuando quiera.",
-        abilities="Soy un programa que consulta sus pedidos y paquetes y responde con nuestras páginas de ayuda: "
-        "¿en qué le ayudo?",
+        chats={
+            "abilities": "Soy un programa que consulta sus pedidos y paquetes y responde con nuestras páginas de "
+            "ayuda: ¿en qué le ayudo?",
+            "maker": "Me puso en marcha el equipo de la tienda; soy un programa que sigue reglas y "
+            "consulta pedidos y páginas de ayuda: ¿qué puedo consultar para usted?",
+            "mood": "Gracias, soy un programa y siempre estoy listo para consultar un pedido, un "
+            "paquete o una página de ayuda: ¿en qué puedo ayudarle?",
+            "insult": "Siento no haber sido de ayuda hasta ahora: ¿qué necesita, o prefiere que avise a una persona?",
+        },
+        unsure="No estoy seguro de qué quiere decir: ¿{pages}?",
+        either=" o ",
+        which_of="¿A qué pedido se refiere: {orders}?",
         ask_back="¿De qué se trata: de un pedido, de un paquete o de otra cosa sobre la tienda?",
         person_offer="¿Quiere que avise a una persona del equipo?",
         person_missing="Una persona puede ocuparse: pulse «Talk to a person», por favor.",
@@ -276,6 +372,19 @@ PHRASES: Mapping[str, Phrases] = {
         unshipped="Aún no tiene número de seguimiento; lo recibirá en cuanto el transportista tenga el paquete.",
         placed="Lo hizo el {placed}; el total es {total}.",
         payment="Pago: {status}.",
+        total="El total de **{order}**, del {placed}, es de {total}.",
+        ships_to="**{order}** va a {place}.",
+        carried="**{order}** llega con {carrier}, número de seguimiento {number}.",
+        arrives="**{order}**: el paquete de {carrier} está previsto para el {expected} (número de "
+        "seguimiento {number}).",
+        changes={
+            "cancel": "No puedo cancelar **{order}** yo mismo.",
+            "refund": "No puedo reembolsar **{order}** yo mismo.",
+            "address": "No puedo cambiar la dirección de **{order}**.",
+            "faster": "No puedo hacer que **{order}** llegue antes.",
+            "items": "No puedo cambiar yo mismo los artículos de **{order}**.",
+            "change": "No puedo modificar **{order}** yo mismo.",
+        },
         articles="Contiene: {articles}.",
         listed="Sus últimos pedidos:",
         no_orders="Todavía no hay pedidos en su cuenta.",
@@ -327,8 +436,20 @@ PHRASES: Mapping[str, Phrases] = {
         "Que puis-je faire pour vous ?",
         thanks="Avec plaisir ! Écrivez-moi quand vous voulez.",
         farewell="Au revoir ! Écrivez-moi quand vous voulez.",
-        abilities="Je suis un programme qui consulte vos commandes et vos colis et répond à partir de nos pages "
-        "d'aide : que puis-je faire pour vous ?",
+        chats={
+            "abilities": "Je suis un programme qui consulte vos commandes et vos colis et répond à partir de nos pages "
+            "d'aide : que puis-je faire pour vous ?",
+            "maker": "C'est l'équipe de la boutique qui m'a mis en place ; je suis un programme qui "
+            "suit des règles et consulte les commandes et les pages d'aide : que puis-je chercher pour "
+            "vous ?",
+            "mood": "Merci, je suis un programme, toujours prêt à consulter une commande, un colis ou "
+            "une page d'aide : que puis-je faire pour vous ?",
+            "insult": "Je suis désolé de ne pas vous avoir aidé jusqu'ici : de quoi avez-vous besoin, "
+            "ou dois-je appeler une personne ?",
+        },
+        unsure="Je ne suis pas sûr de comprendre : {pages} ?",
+        either=" ou ",
+        which_of="De quelle commande parlez-vous : {orders} ?",
         ask_back="De quoi s'agit-il : d'une commande, d'un colis ou d'autre chose à propos de la boutique ?",
         person_offer="Voulez-vous que j'appelle une personne de l'équipe ?",
         person_missing="Une personne peut s'en charger : appuyez sur « Talk to a person », s'il vous plaît.",
@@ -340,6 +461,18 @@ PHRASES: Mapping[str, Phrases] = {
         unshipped="Elle n'a pas encore de numéro de suivi ; vous le recevrez dès que le transporteur aura le colis.",
         placed="Passée le {placed}, pour un total de {total}.",
         payment="Paiement : {status}.",
+        total="Le total de **{order}**, passée le {placed}, est de {total}.",
+        ships_to="**{order}** est envoyée à {place}.",
+        carried="**{order}** arrive avec {carrier}, numéro de suivi {number}.",
+        arrives="**{order}** : le colis de {carrier} est attendu le {expected} (numéro de suivi {number}).",
+        changes={
+            "cancel": "Je ne peux pas annuler **{order}** moi-même.",
+            "refund": "Je ne peux pas rembourser **{order}** moi-même.",
+            "address": "Je ne peux pas changer l'adresse de **{order}**.",
+            "faster": "Je ne peux pas faire arriver **{order}** plus tôt.",
+            "items": "Je ne peux pas changer moi-même le contenu de **{order}**.",
+            "change": "Je ne peux pas modifier **{order}** moi-même.",
+        },
         articles="Elle contient : {articles}.",
         listed="Vos dernières commandes :",
         no_orders="Il n'y a pas encore de commande sur votre compte.",

@@ -4,16 +4,27 @@ telling.py has the words of an answer. Which tools there are and what they are c
 a desk of one agent has them all and no colleagues.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from demo.model.conversation import PARCEL_HINTS, Call, Offer, Reply, Talk, objects_in, tracking_numbers_in
-from demo.model.intents import Wants, read_wants
+from demo.model.conversation import (
+    PARCEL_HINTS,
+    SEARCH_HINTS,
+    Call,
+    Found,
+    Offer,
+    Reply,
+    Talk,
+    objects_in,
+    tracking_numbers_in,
+)
+from demo.model.intents import read_wants
 from demo.model.language import language_of
+from demo.model.orders import ARRIVED
 from demo.model.person import call_person, filled, person_reason, short
 from demo.model.phrases import PHRASES, dated
-from demo.model.quoting import best_quote, read_passages, search_words, subjects
-from demo.model.telling import ARRIVED, GOOD_FIT, open_question, small_talk, tell
-from demo.model.topics import Topic, colleague_for, leant_on, named, topic_of
+from demo.model.requests import Request, read_requests, topic_of
+from demo.model.telling import passages_for, search_query, small_talk, tell
+from demo.model.topics import Topic, colleague_for
 
 CALLS_AT_ONCE = 8
 CHECKED_WITHOUT_ASKING = 4
@@ -28,13 +39,17 @@ def answer(talk: Talk) -> Reply:
         return call_person(talk, reason, phrases)
     if words := small_talk(talk, wants, phrases):
         return Reply(words)
-    topic = topic_of(talk, wants)
-    calls = _calls(talk, wants, topic) if talk.may_call else []
+    requests = read_requests(talk)
+    topic = topic_of(requests)
+    calls = _calls(talk, requests, topic) if talk.may_call else []
     if calls:
         return Reply(calls=tuple(calls[:CALLS_AT_ONCE]))
     if topic is None and not talk.found:
         return Reply(phrases.ask_back)
-    return Reply(dated(tell(talk, wants, phrases, language), language))
+    told = tell(talk, requests, phrases, language)
+    called = call_person(talk, "change", phrases) if told.calls_person else Reply()
+    words = "\n\n".join(filter(None, [told.text, called.text]))
+    return Reply(dated(words, language), called.calls)
 
 
 def hand_over(talk: Talk, offer: Offer) -> Call:
@@ -42,68 +57,83 @@ def hand_over(talk: Talk, offer: Offer) -> Call:
     return Call(offer.name, filled(offer, {"reason": short(talk.said, 200)}))
 
 
-def _calls(talk: Talk, wants: Wants, topic: Topic | None) -> list[Call]:
+def _calls(talk: Talk, requests: Sequence[Request], topic: Topic | None) -> list[Call]:
     """A handover, or every look-up that can be made now."""
-    return _pass_on(talk, topic) or [*_order_calls(talk, wants), *_search_call(talk, wants, topic)]
+    if handover := _pass_on(talk, requests, topic):
+        return handover
+    calls = [call for request in requests for call in (*_order_calls(talk, request), *_search_call(talk, request))]
+    return [call for call in _unique(calls) if not talk.made(call)] or _last_resort(talk, requests)
 
 
-def _pass_on(talk: Talk, topic: Topic | None) -> list[Call]:
+def _pass_on(talk: Talk, requests: Sequence[Request], topic: Topic | None) -> list[Call]:
     """A handover when the topic is a colleague's; once something was looked up, the one in charge goes on."""
-    if topic is None or talk.found or _can_serve(talk, topic):
+    if topic is None or talk.found or all(each.unclear for each in requests) or _can_serve(talk, requests, topic):
         return []
     colleague = colleague_for(topic, talk.tools.handovers, without=talk.been)
     return [hand_over(talk, colleague)] if colleague else []
 
 
-def _can_serve(talk: Talk, topic: Topic) -> bool:
+def _can_serve(talk: Talk, requests: Sequence[Request], topic: Topic) -> bool:
     match topic:
         case "shipping":
             return talk.tools.parcel is not None
         case "orders":
             return talk.tools.order is not None or talk.tools.orders is not None
         case "answers":
-            return talk.tools.search is not None or _passages_do(talk, talk.said, leant_on(talk))
+            return talk.tools.search is not None or all(passages_for(talk, each).carry for each in requests)
 
 
-def _order_calls(talk: Talk, wants: Wants) -> list[Call]:
+def _last_resort(talk: Talk, requests: Sequence[Request]) -> list[Call]:
+    """A colleague who sees orders, for one who has no tool for what was named."""
+    if talk.found or not any(request.is_about_orders and not request.unclear for request in requests):
+        return []
+    colleague = colleague_for("orders", talk.tools.handovers, without=talk.been)
+    return [hand_over(talk, colleague)] if colleague else []
+
+
+def _order_calls(talk: Talk, request: Request) -> list[Call]:
     """Look up what is named; then, to say where it is, every parcel of what was found."""
-    orders, parcels = named(talk, wants)
-    calls = [*_each(talk.tools.order, ("order",), orders), *_each(talk.tools.parcel, PARCEL_HINTS, parcels)]
-    if not orders and not parcels and wants.own_listed and talk.tools.orders:
+    if request.unclear:
+        return []
+    wants = request.wants
+    calls = [*_each(talk.tools.order, ("order",), request.orders)]
+    calls += _each(talk.tools.parcel, PARCEL_HINTS, request.parcels)
+    if not request.orders and (request.listed or request.change) and talk.tools.orders:
         calls.append(Call(talk.tools.orders.name, {}))
-    if wants.where or (orders and not wants.contents):
-        calls += _each(talk.tools.parcel, PARCEL_HINTS, _numbers_found(talk))
-    if not calls and not talk.found and (orders or parcels or wants.own_listed):
-        colleague = colleague_for("orders", talk.tools.handovers, without=talk.been)
-        calls = [hand_over(talk, colleague)] if colleague else []
-    return [call for call in calls if not talk.made(call)]
+    if not request.change and (wants.where or (request.orders and not wants.contents and not wants.aspect)):
+        calls += _each(talk.tools.parcel, PARCEL_HINTS, _numbers_found(talk, request))
+    return calls
 
 
-def _numbers_found(talk: Talk) -> list[str]:
-    """Tracking numbers that the order tools have brought up in this turn."""
-    looked_up = [found.value for found in talk.results_about("order") if found.value]
-    numbers = [number for order in looked_up for number in tracking_numbers_in(order)]
-    for found in talk.results_about("orders"):
+def _numbers_found(talk: Talk, request: Request) -> list[str]:
+    """Tracking numbers that the order tools have brought up for this request."""
+    looked_up = [found for found in talk.results_about("order") if _number(found) in request.orders]
+    numbers = [number for found in looked_up for number in tracking_numbers_in(found.value or {})]
+    for found in talk.results_about("orders") if request.listed else ():
         on_their_way = [order for order in objects_in(found.value, "orders") if order.get("status") not in ARRIVED]
         numbers += [number for order in on_their_way for number in tracking_numbers_in(order)][:CHECKED_WITHOUT_ASKING]
     return list(dict.fromkeys(numbers))
 
 
-def _search_call(talk: Talk, wants: Wants, topic: Topic | None) -> list[Call]:
-    """Another search when the passages at hand do not carry what is asked beside orders; one in a turn."""
-    offer = talk.tools.search
-    question, before = (talk.said, leant_on(talk)) if topic == "answers" else (open_question(talk, wants), "")
-    whole = f"{question} {before}".strip()
-    if offer is None or not subjects(whole) or talk.results_about("pages") or _passages_do(talk, question, before):
+def _search_call(talk: Talk, request: Request) -> list[Call]:
+    """A search of its own for each request that the passages at hand do not carry."""
+    offer, query = talk.tools.search, search_query(talk, request)
+    argument = offer.argument(*SEARCH_HINTS) if offer else None
+    if offer is None or argument is None or not query or passages_for(talk, request).carry:
         return []
-    query = (search_words(whole) or whole)[:300]
     return [Call(offer.name, filled(offer, {"query": query, "question": query, "search": query}))]
 
 
-def _passages_do(talk: Talk, question: str, before: str) -> bool:
-    """Whether the passages at hand carry the question."""
-    quote = best_quote(question, read_passages(talk.context), before=before)
-    return quote is not None and quote.fit >= GOOD_FIT
+def _number(found: Found) -> str:
+    return next((str(value) for name, value in found.call.arguments.items() if "order" in name.lower()), "")
+
+
+def _unique(calls: Iterable[Call]) -> list[Call]:
+    kept: list[Call] = []
+    for call in calls:
+        if call not in kept:
+            kept.append(call)
+    return kept
 
 
 def _each(offer: Offer | None, hints: tuple[str, ...], values: Iterable[str]) -> list[Call]:

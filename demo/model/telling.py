@@ -1,151 +1,200 @@
-"""The stand-in's answers in words: what the tools have found, then what the help pages say about the rest."""
+"""The stand-in's answers in words: for each request what was found, or what the help pages say about it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from demo.model.conversation import PARCEL_HINTS, Found, Json, Talk, objects_in, text_in, tracking_numbers_in
-from demo.model.intents import Wants, read_wants
+from demo.model.conversation import Talk, objects_in, text_in
+from demo.model.intents import Wants
 from demo.model.language import language_of
+from demo.model.orders import ARRIVED, failed, number_of_order, request_told, state_of, state_told
 from demo.model.phrases import Phrases
-from demo.model.quoting import Quote, best_quote, read_passages
-from demo.model.splitting import requests_in
-from demo.model.topics import leant_on
+from demo.model.quoting import Passage, Quote, best_quote, read_passages, search_words, subjects
+from demo.model.requests import Request
 
 GOOD_FIT = 0.5
 """A quotation that carries this share of the question is answered with at once."""
 LAST_FIT = 0.3
-"""After another search, this much will do; below it the stand-in does not know."""
-NOT_SURE = "NOT_SURE"
-"""What the desk asks for when the passages at hand were uncertain, and none of them answers."""
-UNCERTAIN = ' uncertain="yes">'
-"""The end of such a passage's mark."""
-ARRIVED = frozenset({"delivered", "cancelled", "returned", "refunded"})
-"""States in which nothing is on its way any more."""
+"""After another search, this much will do."""
+WEAK_FIT = 0.12
+"""With at least this much the stand-in asks which of two pages is meant; below it, it does not know."""
+QUERY_LIMIT = 300
+"""Characters of a search."""
+PART_LIMIT = 120
+"""Characters of a request that is named as open."""
+
+_BROKEN = "damaged faulty warranty"
+"""What trouble is called in the help pages."""
+_LATE = "late"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer."""
+
+    text: str
+    calls_person: bool = False
+    """Whether a person is called with it, for what no tool can do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the passages at hand hold about one request."""
+
+    passages: Sequence[Passage]
+    quote: Quote | None
+
+    @property
+    def carry(self) -> bool:
+        """Whether it is answered with at once."""
+        return self.quote is not None and self.quote.fit >= GOOD_FIT
 
 
 def small_talk(talk: Talk, wants: Wants, phrases: Phrases) -> str:
     """The answer to a message that asks for nothing; empty for any other."""
     if not talk.said.strip() or (wants.only_talk and wants.greets):
         return phrases.greeting
-    if wants.abilities:
-        return phrases.abilities
+    if wants.chat:
+        return phrases.chats[wants.chat]
     if not wants.only_talk:
         return ""
     return phrases.farewell if wants.leaves else phrases.thanks
 
 
-def tell(talk: Talk, wants: Wants, phrases: Phrases, language: str) -> str:
-    """Everything that was found, in the order it was asked; then, if a part is still open, the help pages."""
-    told = found_told(talk, wants, phrases)
-    question = open_question(talk, wants) if told else talk.said
-    material = [*talk.context, *(found.content for found in talk.found)]
-    is_uncertain = any(UNCERTAIN in text for text in material)
-    quote = best_quote(question, read_passages(material), before="" if told else leant_on(talk))
-    if quote and quote.fit >= (GOOD_FIT if told or is_uncertain else LAST_FIT):
-        told.append(_quoted(quote, phrases, language))
-    elif told and question and talk.results_about("pages"):
-        told.append(f"{phrases.part_open.format(question=question)} {phrases.person_offer}")
-    if told:
-        return "\n\n".join(told)
-    if wants.own_listed:
+def search_query(talk: Talk, request: Request) -> str:
+    """What to search the help pages for; empty when they are not asked."""
+    whole = f"{request.page} {request.before}".strip()
+    if not request.page or not (subjects(whole) or request.wants.sees):
+        return ""
+    words = [search_words(whole)]
+    if request.wants.trouble or request.wants.sees:
+        words.append(_BROKEN)
+    if request.wants.late:
+        words.append(_LATE)
+    return (" ".join(filter(None, words)) or whole)[:QUERY_LIMIT]
+
+
+def passages_for(talk: Talk, request: Request) -> Material:
+    """The passages of the request's own search, before those that came with the message."""
+    query = search_query(talk, request)
+    own = [found.content for found in talk.results_about("pages") if query in found.call.arguments.values()]
+    passages = read_passages([*own, *talk.context])
+    question = " ".join(filter(None, [request.page, _LATE if request.wants.late else ""]))
+    before = " ".join(filter(None, [request.before, _BROKEN if request.wants.trouble or request.wants.sees else ""]))
+    return Material(passages, best_quote(question, passages, before=before) if query else None)
+
+
+def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: str) -> Told:
+    """Everything that was found, in the order it was asked, and which part is open."""
+    told: list[str] = []
+    open_parts: list[Request] = []
+    calls_person = False
+    for request in requests:
+        if request.change:
+            words, calls = _told_change(talk, request, phrases, language)
+            calls_person = calls_person or calls
+        else:
+            words = request_told(talk, request, phrases)
+            least = GOOD_FIT if words else LAST_FIT
+            quote = passages_for(talk, request).quote
+            if quote and quote.fit >= least:
+                words = [*words, _quoted(quote, phrases, language)]
+            elif not words:
+                open_parts.append(request)
+        told += words
+    if not told and not calls_person:
+        return Told(_nothing_told(talk, requests, phrases))
+    told += [f"{phrases.part_open.format(question=_short(part.text))} {phrases.person_offer}" for part in open_parts]
+    if any(_is_sorry_for(request) for request in requests) and not any(phrases.sorry in each for each in told):
+        told.insert(0, phrases.sorry)
+        if any(request.wants.late for request in requests):
+            told.append(phrases.person_offer)
+    return Told(_together(told, phrases, offers=not calls_person), calls_person)
+
+
+def _is_sorry_for(request: Request) -> bool:
+    return (request.wants.trouble or request.wants.late) and not request.change and bool(request.page)
+
+
+def _together(told: Sequence[str], phrases: Phrases, *, offers: bool) -> str:
+    """The paragraphs, each once; the offer of a person stands at the end, once."""
+    offered = offers and any(phrases.person_offer in each for each in told)
+    kept = [each.replace(phrases.person_offer, "").strip() for each in told]
+    return "\n\n".join([*dict.fromkeys(filter(None, kept)), *([phrases.person_offer] if offered else [])])
+
+
+def _nothing_told(talk: Talk, requests: Sequence[Request], phrases: Phrases) -> str:
+    """A question back where that may help; else that nothing was found."""
+    if any(request.is_about_orders for request in requests):
         return phrases.which_order if talk.tools.order else f"{phrases.no_order_data} {phrases.person_offer}"
-    if is_uncertain:
-        return NOT_SURE
+    if len(requests) == 1 and (pages := _nearest_pages(talk, requests[0])):
+        return phrases.unsure.format(pages=phrases.either.join(f"**{page}**" for page in pages))
     return f"{phrases.unknown} {phrases.person_offer}"
 
 
-def open_question(talk: Talk, wants: Wants) -> str:
-    """The requests of the message that are about neither an order nor a parcel of theirs."""
-    own = set(wants.orders) | set(wants.parcels)
-    return " ".join(part for part in requests_in(talk.said) if not _is_about_orders(part, own))
+def _nearest_pages(talk: Talk, request: Request) -> list[str]:
+    """Two pages that may be meant; none when there are not two that come near."""
+    pages: list[str] = []
+    left = passages_for(talk, request).passages
+    while len(pages) < 2:
+        quote = best_quote(request.page, left, before=request.before)
+        if quote is None or quote.fit < WEAK_FIT:
+            return []
+        pages.append(quote.title)
+        left = [passage for passage in left if passage.title.split(" › ")[0] != quote.title]
+    return pages
 
 
-def _is_about_orders(part: str, numbers: set[str]) -> bool:
-    wants = read_wants(part)
-    leans = wants.leans and (wants.where or wants.contents)
-    return wants.own_listed or leans or any(number in part.upper() for number in numbers)
+def _told_change(talk: Talk, request: Request, phrases: Phrases, language: str) -> tuple[list[str], bool]:
+    """How far the order is, what the pages say, and that the assistant cannot do it; whether a person is called.
+
+    A person is called for an order that the message names, and offered where the order was only meant.
+    """
+    if request.unclear:
+        return request_told(talk, request, phrases), False
+    found = [each for each in talk.results_about("order") if number_of_order(each) in request.orders]
+    if not found and (listed := _changeable(talk)) is not None:
+        return _told_which(listed, request, phrases)
+    if not found:
+        return [], True
+    told = [state_told(each, phrases) for each in found]
+    if all(failed(each) for each in found):
+        return told, False
+    done = [each for each in found if not failed(each) and state_of(each.value or {}) in ("cancelled", "refunded")]
+    if len(done) == len(found):
+        return [*told, phrases.person_offer], False
+    quote = passages_for(talk, request).quote
+    if quote and quote.fit >= GOOD_FIT:
+        told.append(_quoted(quote, phrases, language))
+    told += [
+        _cannot(number_of_order(each), request, phrases) for each in found if each not in done and not failed(each)
+    ]
+    calls = request.named and request.change != "faster"
+    return (told if calls else [*told[:-1], f"{told[-1]} {phrases.person_offer}"]), calls
 
 
-def found_told(talk: Talk, wants: Wants, phrases: Phrases) -> list[str]:
-    """One paragraph for each order and each parcel; what failed is said once."""
-    parcels = talk.results_about("parcel")
-    told = [_told_list(found, parcels, wants, phrases) for found in talk.results_about("orders")]
-    told += [_told_order(found, parcels, wants, phrases) for found in talk.results_about("order")]
-    told += [_told_parcel(found, phrases) for found in parcels if _belongs_to_none(found, talk)]
-    return list(dict.fromkeys(told))
+def _cannot(number: str, request: Request, phrases: Phrases) -> str:
+    return phrases.changes[request.change or "change"].format(order=number)
 
 
-def _told_order(found: Found, parcels: Iterable[Found], wants: Wants, phrases: Phrases) -> str:
-    order = found.value or {}
-    number = text_in(found.call.arguments, "order") or text_in(order, "order", "id")
-    if failure := _failure(found, phrases, missing=phrases.order_missing.format(order=number)):
-        return failure
-    state = str(order.get("status", "unknown"))
-    told = [phrases.order.format(order=number, status=phrases.order_states.get(state, phrases.order_states["unknown"]))]
-    own = set(tracking_numbers_in(order))
-    checked = [parcel for parcel in parcels if _number_of(parcel) in own]
-    if wants.contents or not checked:
-        articles = [f"{article.get('quantity', 1)} × {article.get('title', '')}" for article in _articles(order)]
-        told += [phrases.articles.format(articles=", ".join(articles))] if articles else []
-        told.append(phrases.placed.format(placed=order.get("placed", "?"), total=order.get("total", "?")))
-    if wants.contents and (paid := phrases.payment_states.get(str(order.get("payment")))):
-        told.append(phrases.payment.format(status=paid))
-    if state in ("pending", "processing"):
-        told.append(phrases.unshipped)
-    if state == "unknown":
-        told.append(phrases.person_offer)
-    lines = [_told_parcel(parcel, phrases) for parcel in checked]
-    return (
-        " ".join([*told, *lines]) if len(lines) < 2 else "\n".join([" ".join(told), *(f"- {line}" for line in lines)])
-    )
+def _changeable(talk: Talk) -> Sequence[str] | None:
+    """The customer's orders that are not over; None when they were not listed."""
+    lists = [found for found in talk.results_about("orders") if not failed(found)]
+    if not lists:
+        return None
+    orders = [order for found in lists for order in objects_in(found.value, "orders")]
+    return [text_in(order, "order", "id") for order in orders if state_of(order) not in ARRIVED]
 
 
-def _told_parcel(found: Found, phrases: Phrases) -> str:
-    parcel, number = found.value or {}, _number_of(found)
-    missing, silent = phrases.parcel_missing.format(number=number), phrases.tracking_silent.format(number=number)
-    if failure := _failure(found, phrases, missing=missing, silent=silent):
-        return failure
-    state = str(parcel.get("status", "unknown"))
-    status = phrases.parcel_states.get(state, phrases.parcel_states["unknown"])
-    told = [phrases.parcel.format(number=number, carrier=parcel.get("carrier", "?"), status=status)]
-    scans = objects_in(parcel, "scans") or objects_in(parcel, "events")
-    if scans:
-        at = ", ".join(filter(None, [text_in(scans[0], "place", "location"), text_in(scans[0], "at", "time", "date")]))
-        told.append(phrases.scan.format(what=text_in(scans[0], "carrier_wrote", "description", "status"), at=at))
-    if state not in ARRIVED | {"lost"} and (expected := text_in(parcel, "expected", "eta")):
-        told.append(phrases.expected.format(expected=expected))
-    if state in ("lost", "unknown"):
-        told = [phrases.sorry, *told, phrases.person_offer] if state == "lost" else [*told, phrases.person_offer]
-    return " ".join(told)
+def _told_which(numbers: Sequence[str], request: Request, phrases: Phrases) -> tuple[list[str], bool]:
+    if not numbers:
+        return [phrases.no_orders], False
+    if len(numbers) == 1:
+        return [f"{_cannot(numbers[0], request, phrases)} {phrases.person_offer}"], False
+    return [phrases.which_of.format(orders=phrases.either.join(numbers))], False
 
 
-def _told_list(found: Found, parcels: Iterable[Found], wants: Wants, phrases: Phrases) -> str:
-    if failure := _failure(found, phrases, missing=phrases.no_orders):
-        return failure
-    orders = objects_in(found.value, "orders")
-    if not orders:
-        return phrases.no_orders
-    checked = {_number_of(parcel): parcel for parcel in parcels}
-    shown = [order for order in orders if order.get("status") not in ARRIVED] if wants.where else orders
-    lines = [phrases.listed]
-    for order in shown or orders[:3]:
-        number, state = text_in(order, "order", "id"), str(order.get("status", "unknown"))
-        status = phrases.order_states.get(state, phrases.order_states["unknown"])
-        line = f"- **{number}** {status} ({order.get('placed', '?')}, {order.get('total', '?')})."
-        own = [checked[tracking] for tracking in tracking_numbers_in(order) if tracking in checked]
-        lines.append(" ".join([line, *(_told_parcel(parcel, phrases) for parcel in own)]))
-    return "\n".join(lines)
-
-
-def _failure(found: Found, phrases: Phrases, *, missing: str, silent: str = "") -> str:
-    """What to say when the tool had to say no; empty when it found something."""
-    value = found.value
-    if value is not None and value.get("available") is False:
-        return f"{phrases.no_order_data} {phrases.person_offer}"
-    if value is not None and (value.get("found") is False or value.get("error") == "invalid_arguments"):
-        return missing
-    if value is None or "error" in value:
-        return f"{silent or phrases.shop_silent} {phrases.person_offer}"
-    return ""
+def _short(text: str) -> str:
+    return text if len(text) <= PART_LIMIT else text[: PART_LIMIT - 1] + "…"
 
 
 def _quoted(quote: Quote, phrases: Phrases, language: str) -> str:
@@ -158,22 +207,3 @@ def language_note(quote: Quote, phrases: Phrases, language: str) -> str:
     """What to say before a quotation in another language than the customer's; empty for one in theirs."""
     foreign = language != "en" and language_of(quote.text) == "en"
     return phrases.quote_foreign.format(page=quote.title or "?") if foreign else ""
-
-
-def _belongs_to_none(found: Found, talk: Talk) -> bool:
-    """True for a parcel that no order of this turn mentions: it gets a paragraph of its own."""
-    return _number_of(found) not in {
-        number
-        for other in talk.found
-        for order in [other.value or {}, *objects_in(other.value, "orders")]
-        if other.about != "parcel"
-        for number in tracking_numbers_in(order)
-    }
-
-
-def _number_of(parcel: Found) -> str:
-    return text_in(parcel.call.arguments, *PARCEL_HINTS)
-
-
-def _articles(order: Json) -> list[Json]:
-    return (objects_in(order, "articles") or objects_in(order, "items") or objects_in(order, "lines"))[:6]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from demo.model.conversation import Offer, Talk
-from demo.model.intents import Wants, read_wants
+from demo.model.intents import read_wants
 from demo.model.quoting import subjects
 
 Topic = Literal["orders", "shipping", "answers"]
@@ -22,30 +22,6 @@ _NEXT_BEST: Mapping[Topic, tuple[Topic, ...]] = {
     "shipping": ("shipping", "orders"),
     "answers": ("answers",),
 }
-
-
-def topic_of(talk: Talk, wants: Wants) -> Topic | None:
-    """Whose work the message is; None when nothing in it tells.
-
-    An order number alone is a question for its whereabouts.
-    """
-    orders, parcels = named(talk, wants)
-    if orders or parcels or wants.own_listed:
-        return "shipping" if parcels or wants.where or (orders and not wants.contents) else "orders"
-    return "answers" if subjects(talk.said) or leant_on(talk) else None
-
-
-def named(talk: Talk, wants: Wants) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Orders and parcels by number: those in the message; for "and where is it?" those spoken of last."""
-    if wants.orders or wants.parcels:
-        return wants.orders, wants.parcels
-    if not (wants.where or (wants.contents and wants.leans)) or wants.own_orders or not _is_short(talk.said):
-        return (), ()
-    for earlier in map(read_wants, talk.earlier[:4]):
-        if earlier.orders or earlier.parcels:
-            return earlier.orders, earlier.parcels
-    summed_up = read_wants("\n".join(note for note in talk.context if "<summary>" in note))
-    return summed_up.orders[:1], () if summed_up.orders else summed_up.parcels[:1]
 
 
 def leant_on(talk: Talk) -> str:
@@ -79,7 +55,3 @@ def _fit(offer: Offer, topic: Topic) -> float:
     named_so = 4.0 * any(word in name for word in _WORDS[topic])
     places = [description.index(word) for word in _WORDS[topic] if word in description]
     return named_so + sum(1 / (1 + place / 100) for place in places)
-
-
-def _is_short(said: str) -> bool:
-    return len(said) <= _SHORT and len(subjects(said)) <= 2

@@ -5,9 +5,10 @@ from demo.model.intents import read_wants
 from demo.model.language import language_of
 from demo.model.person import call_person, person_reason
 from demo.model.phrases import PHRASES
+from demo.model.requests import read_requests, topic_of
 from demo.model.specialist import hand_over
 from demo.model.telling import small_talk
-from demo.model.topics import Topic, colleague_for, topic_of
+from demo.model.topics import Topic, colleague_for
 
 
 def sort(talk: Talk) -> Reply:
@@ -17,7 +18,7 @@ def sort(talk: Talk) -> Reply:
     reason = person_reason(talk, wants)
     if reason and not talk.passes_on:
         return call_person(talk, reason, phrases)
-    topic = topic_of(talk, wants)
+    topic = topic_of(read_requests(talk))
     words = small_talk(talk, wants, phrases) or ("" if topic else phrases.ask_back)
     if words and not talk.passes_on:
         return Reply(words)

@@ -110,7 +110,7 @@ class TestTriage:
         assert reply("Guten Tag", tools=TRIAGE).text == PHRASES["de"].greeting
         assert reply("merci beaucoup", tools=TRIAGE).text == PHRASES["fr"].thanks
         assert reply("bye!", tools=TRIAGE).text == PHRASES["en"].farewell
-        assert reply("What can you do?", tools=TRIAGE).text == PHRASES["en"].abilities
+        assert reply("What can you do?", tools=TRIAGE).text == PHRASES["en"].chats["abilities"]
         assert reply("???", tools=TRIAGE).text == PHRASES["en"].ask_back
         assert reply("I want something", tools=TRIAGE).text == PHRASES["en"].ask_back
 
@@ -126,7 +126,7 @@ class TestTriage:
     @pytest.mark.parametrize("language", PHRASES)
     def test_its_question_back_is_nothing_but_a_question(self, language: str) -> None:
         phrases = PHRASES[language]
-        for question in (phrases.ask_back, phrases.abilities):
+        for question in (phrases.ask_back, *phrases.chats.values()):
             assert question.endswith("?")
             assert not re.search(r"[.!?]\s", question[:-1].replace(" ?", ""))
 
@@ -274,7 +274,7 @@ class TestLead:
         asked = reply(said, tools=LEAD).calls
         assert asked == (Call("ask_shipping", {"question": "Where is ORD-12345?"}),)
         then = reply(said, [(asked[0], {"answer": "On its way."})], tools=LEAD)
-        assert then.text == "On its way."
+        assert then.text == f"On its way.\n\n{PHRASES['en'].changes['cancel'].format(order='ORD-67890')}"
         assert [call.name for call in then.calls] == [PERSON]
         angry = reply("This is unacceptable. Where is ORD-12345? And how do I return it?", tools=LEAD)
         assert [call.name for call in angry.calls] == [PERSON]

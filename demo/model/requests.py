@@ -1,0 +1,106 @@
+"""What a customer asks for, one request at a time, each with the orders and parcels that it speaks of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from demo.model.conversation import Talk
+from demo.model.intents import Change, Wants, read_wants
+from demo.model.memory import meant, whole_number
+from demo.model.quoting import subjects
+from demo.model.splitting import requests_in
+from demo.model.topics import Topic, leant_on
+
+_SHORT = 90
+"""The most characters of a request that can speak of an order without naming it."""
+_PAGES: Mapping[Change, str] = {
+    "cancel": "cancelling order processing",
+    "refund": "refund return",
+    "address": "changing delivery address redirect parcel",
+    "faster": "",
+    "items": "adding removing items order",
+    "change": "changing order",
+}
+"""What the help pages are asked about a change, in their language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One thing that a message asks for."""
+
+    text: str
+    wants: Wants
+    orders: tuple[str, ...] = ()
+    parcels: tuple[str, ...] = ()
+    named: bool = False
+    """True when the message names them; false when an earlier one did."""
+    unclear: bool = False
+    """True when it is one of `orders`, and nothing tells which."""
+    listed: bool = False
+    """Asks about all of the customer's own orders."""
+    change: Change | None = None
+    """What is to be done with the order."""
+    page: str = ""
+    """What the help pages are asked; empty when the order tells it all."""
+    before: str = ""
+    """The earlier message that `page` needs to make sense."""
+
+    @property
+    def is_about_orders(self) -> bool:
+        return bool(self.orders or self.parcels or self.listed)
+
+
+def read_requests(talk: Talk) -> list[Request]:
+    """The requests of the message, in order."""
+    return [_read(talk, text) for text in requests_in(talk.said) or [talk.said]]
+
+
+def _read(talk: Talk, text: str) -> Request:
+    wants = read_wants(text)
+    orders = tuple(dict.fromkeys(whole_number(talk, number) for number in wants.orders))
+    named, unclear, parcels = bool(orders or wants.parcels), False, wants.parcels
+    if not named and _leans_on_order(talk, text, wants):
+        reference = meant(talk, text, wants)
+        orders, parcels, unclear = reference.orders, reference.parcels, reference.unclear
+    spoken_of = bool(orders or parcels)
+    listed = not spoken_of and wants.own_listed
+    change = wants.change if spoken_of or wants.own_orders else None
+    asks_page = not (spoken_of or listed or change) or (
+        spoken_of and (wants.how or (wants.trouble and not wants.where))
+    )
+    page = _PAGES[change] if change else text if asks_page else ""
+    before = leant_on(replace(talk, said=text)) if asks_page and not spoken_of else ""
+    return Request(text, wants, orders, parcels, named, unclear, listed, change, page, before)
+
+
+def _leans_on_order(talk: Talk, text: str, wants: Wants) -> bool:
+    """Whether it may speak of an order that was shown before."""
+    if len(text) > _SHORT or wants.own_orders or wants.how or wants.chat:
+        return False
+    subject_count = len(subjects(text))
+    if wants.place is not None or wants.other:
+        return subject_count <= 2
+    if wants.change:
+        return wants.leans or subject_count <= 2 or not meant(talk, text, wants).unclear
+    about = wants.where or wants.contents or wants.aspect is not None
+    return about and (wants.leans or wants.goes_on or subject_count <= 1)
+
+
+def topic_of(requests: Sequence[Request]) -> Topic | None:
+    """Whose work the message is; None when nothing in it tells.
+
+    An order number alone is a question for its whereabouts.
+    """
+    about = [request for request in requests if request.is_about_orders or request.change]
+    if any(_is_whereabouts(request) for request in about):
+        return "shipping"
+    if about:
+        return "orders"
+    return "answers" if any(subjects(request.page) or request.before for request in requests) else None
+
+
+def _is_whereabouts(request: Request) -> bool:
+    wants = request.wants
+    if request.change:
+        return False
+    tells_itself = wants.contents or (wants.aspect is not None and not wants.where)
+    return bool(request.parcels) or wants.where or (bool(request.orders) and not tells_itself)
