@@ -83,6 +83,8 @@ class Wants:
     """Points at a picture."""
     trouble: bool
     """Something is broken, wrong or missing."""
+    damage: bool
+    """What was bought is broken."""
     asks: bool
     """Asks for something, by a question or a request."""
     leans: bool
@@ -128,6 +130,7 @@ def read_wants(text: str) -> Wants:
         late=_says("late", text),
         sees=_says("sees", text),
         trouble=_says("trouble", text),
+        damage=_says("damage", text),
         asks=text.endswith("?") or _says("requests", text),
         leans=_says("leans", text),
         goes_on=bool(_patterns()["goes_on"].match(text)),

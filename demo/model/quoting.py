@@ -5,10 +5,11 @@ It counts rare words that question and passage share. That is all the understand
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from demo.model.language import COMMON, WORD, in_english, language_of, search_word
+from demo.model.language import COMMON, WORD, in_english, is_thing, language_of, search_word, subjects_known, things
 
 QUOTE_LIMIT = 480
 """Characters of one quotation."""
@@ -18,6 +19,12 @@ STEPS_LIMIT = 900
 BEFORE_COUNTS = 0.5
 """The weight of a subject of the message before, to one of the question itself."""
 
+RANK_COUNTS = 0.1
+"""How much a passage loses by each that stands before it."""
+
+TITLED_COUNTS = 0.5
+"""The weight of a subject in the text of a page whose title has it, where it tells no part from another."""
+
 _PASSAGE = re.compile(r"""<(passage|document)\b((?:"[^"]*"|[^">])*)>\s*(.*?)\s*</\1>""", re.DOTALL)
 _TITLE = re.compile(r'title="([^"]*)"')
 _NUMBERED = re.compile(r"^\[\d+\] +(.+)\n((?:(?!\[\d+\] ).*\n?)+)", re.MULTILINE)
@@ -26,9 +33,46 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[A-Z0-9ÄÖÜ�
 _ASKS_FOR_STEPS = re.compile(
     r"\W*(?:how (?:do|can|to|should)|bagaimana|gimana|cara|wie (?:kann|mache|geht)|c[oó]mo|comment)\b", re.IGNORECASE
 )
-_ASKS_FOR_FIGURES = re.compile(
-    r"\b(?:how (?:long|much|many|late)|when|hours?|costs?|price|berapa|kapan|wie (?:lange|viel)|wann|kostet|cu[aá]nto"
-    r"|cu[aá]ndo|combien|quand)\b",
+_ASKS_FOR: Mapping[str, re.Pattern[str]] = {
+    "clock": re.compile(
+        r"\b(?:opening (?:hours|times)|open(?:ed)?|closed?|business hours|what (?:time|hours)|(?:jam|kapan) (?:buka"
+        r"|kerja)|buka"
+        r"|ge[öo]ffnet|öffnungszeiten|erreichbar|horarios?|abiert[oa]s?|abren|horaires?|ouverte?s?)\b",
+        re.IGNORECASE,
+    ),
+    "price": re.compile(
+        r"\b(?:how (?:much|expensive)|costs?|price|fees?|berapa (?:biaya|harga|ongkir\w*)|biaya|ongkir\w*|wie ?viel"
+        r"|kostet|kosten"
+        r"|cu[aá]nto (?:cuesta|vale|es)|cuesta|precio|combien (?:coûte|ça)|coûte|prix)\b",
+        re.IGNORECASE,
+    ),
+    "time": re.compile(
+        r"\b(?:how (?:long|many days|soon|late|old)|when|until when|deadline|berapa (?:lama|hari)|kapan"
+        r"|wie (?:lange|viele tage)|wann"
+        r"|bis wann|cu[aá]nto tiempo|cu[aá]ntos d[ií]as|cu[aá]nto tarda\w*|cu[aá]ndo|combien de (?:temps|jours)"
+        r"|quand|policy|policies"
+        r"|kebijakan|bedingungen|fristen?|plazos?|pol[ií]tica|d[ée]lais?|politique)\b",
+        re.IGNORECASE,
+    ),
+}
+"""What kind of answer a question wants."""
+_IS: Mapping[str, re.Pattern[str]] = {
+    "clock": re.compile(r"\b\d{1,2}:\d\d\b"),
+    "price": re.compile(r"\b\d+(?:[.,]\d+)* ?(?:[A-Z]{3}|%|percent|[€$£])(?!\w)|\bfree\b"),
+    "time": re.compile(
+        r"\b\d+ (?:to \d+ )?(?:working |business )?(?:hours?|days?|weeks?|months?|years?)\b|\bsame day\b"
+    ),
+}
+"""What gives such an answer away."""
+_STEP = re.compile(r"\b(?:press|open|choose|click|select|enter|tick)\b.{0,60}\*\*", re.IGNORECASE)
+"""What gives away a sentence that says how something is done."""
+_THING_COUNTS = 0.3
+"""The weight of a thing, to one of what is asked about it."""
+_HEADING_LIMIT = 90
+"""The most characters of a line that may be a heading without its mark."""
+_CLAUSE = re.compile(
+    r"[\s,]+(?:if|because|since|as i|when it|in case|wenn|falls|weil|da es|si|porque|ya que|parce qu|kalau|jika"
+    r"|karena)\b",
     re.IGNORECASE,
 )
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|ers|ies|ied|ed|es|er|ly|s|y|e)$")
@@ -37,7 +81,90 @@ _EMPTY = frozenset().union(
     *COMMON.values(),
     ("help", "question", "questions", "problem", "issue", "stuff", "bantuan", "pertanyaan", "masalah", "hilfe"),
     ("frage", "fragen", "problema", "ayuda", "pregunta", "aide", "problème"),
-    ("tell", "know", "let", "ask", "give", "show", "find", "say", "another"),
+    (
+        "tell",
+        "know",
+        "let",
+        "ask",
+        "give",
+        "show",
+        "find",
+        "say",
+        "says",
+        "said",
+        "another",
+        "policy",
+        "policies",
+        "info",
+    ),
+    ("information", "details", "infos", "informationen", "información", "informations", "informasi", "item", "items"),
+    (
+        "days",
+        "day",
+        "tage",
+        "tagen",
+        "tag",
+        "días",
+        "día",
+        "jours",
+        "jour",
+        "hari",
+        "time",
+        "times",
+        "zeit",
+        "tiempo",
+        "temps",
+    ),
+    ("long", "much", "many", "lama", "lange", "dauert", "tarda", "tardan", "mean", "means", "anymore", "able", "one"),
+    (
+        "too",
+        "very",
+        "really",
+        "after",
+        "before",
+        "again",
+        "already",
+        "yet",
+        "only",
+        "ever",
+        "never",
+        "nothing",
+        "either",
+    ),
+    ("now", "today", "without", "instead", "both", "each", "other", "others", "own", "same", "such", "else", "around"),
+    (
+        "sehr",
+        "mehr",
+        "immer",
+        "alle",
+        "alles",
+        "nur",
+        "jetzt",
+        "heute",
+        "wieder",
+        "man",
+        "habt",
+        "eure",
+        "euch",
+        "diese",
+    ),
+    ("ahora", "siempre", "todo", "todos", "nada", "otra", "otro", "vez", "tan", "tras", "desde", "hasta", "sin", "nos"),
+    ("tout", "tous", "rien", "toujours", "maintenant", "sans", "chez", "après", "avant", "depuis", "alors", "comme"),
+    (
+        "semua",
+        "lain",
+        "setelah",
+        "sebelum",
+        "sekarang",
+        "tanpa",
+        "selalu",
+        "seperti",
+        "agar",
+        "supaya",
+        "per",
+        "tentang",
+    ),
+    ("two", "first", "second", "questions", "wondering", "wonder", "quick", "guys", "btw", "actually", "like", "stuff"),
 )
 """Words that say nothing about the subject."""
 
@@ -61,6 +188,8 @@ class Quote:
     """True for the latter."""
     fit: float
     """0 to 1: how much of the question's weight the passage's words carry."""
+    headed: bool = True
+    """Whether its title or heading speaks of what the question asks."""
 
 
 def read_passages(texts: Iterable[str]) -> list[Passage]:
@@ -78,9 +207,27 @@ def subjects(question: str) -> list[frozenset[str]]:
     return [frozenset(map(_stem, one)) for one in dict.fromkeys(map(tuple, found))]
 
 
+def names_subject(question: str, *, besides: frozenset[str]) -> bool:
+    """Whether it says what it is about, beside things and the subjects given."""
+    known = [search_word(word) for word in _telling(question) if not is_thing(word)]
+    return any(english and english not in besides for english in known)
+
+
 def search_words(question: str) -> str:
-    """The question as words to search English pages for: foreign words give way to their English ones."""
-    found = [search_word(word) or word for word in _telling(question)]
+    """The question as words to search English pages for: the English ones of the glossary.
+
+    Beside them names are kept, but neither the words that the glossary does not hold nor the things that something is
+    asked about. Without any of the glossary's, all the telling words are searched for.
+    """
+    telling = _telling(question)
+    known = {word: search_word(word) for word in telling}
+    names = [word for word in telling if not known[word] and (not word.isalpha() or word in _names(question))]
+    about = [word for word in telling if known[word] and not is_thing(word)]
+    things = [word for word in telling if known[word] and is_thing(word)]
+    kept = [*about, *names] if about else [*things, *names] if things else telling
+    if len(things) + len(names) < len(telling) and not about:
+        kept = telling
+    found = [known[word] or word for word in telling if word in kept]
     return " ".join(dict.fromkeys(" ".join(found).split()))
 
 
@@ -92,8 +239,13 @@ def _telling(question: str) -> list[str]:
     words = [word for word in _words(question) if in_english(word) or word not in _EMPTY]
     if language_of(question) == "en" or not any(map(search_word, words)):
         return words
-    names = {word.lower() for word in WORD.findall(question[1:]) if word[0].isupper() or not word.isalpha()}
+    names = _names(question)
     return [word for word in words if search_word(word) or word in names]
+
+
+def _names(question: str) -> frozenset[str]:
+    """Words that may be names, in small letters."""
+    return frozenset(word.lower() for word in WORD.findall(question[1:]) if word[0].isupper() or not word.isalpha())
 
 
 def _words(question: str) -> list[str]:
@@ -108,27 +260,62 @@ def _core(word: str) -> str:
     return word[:-3] if len(word) > 6 and word.endswith("nya") else word
 
 
-def best_quote(question: str, passages: Sequence[Passage], *, before: str = "") -> Quote | None:
+def covers(text: str, question: str) -> bool:
+    """Whether a text speaks of everything that the question is about."""
+    stems = _stems(text)
+    return all(not subject.isdisjoint(stems) for subject in subjects(question))
+
+
+def best_quote(
+    question: str, passages: Sequence[Passage], *, before: str = "", limit: int = QUOTE_LIMIT
+) -> Quote | None:
     """The passage and the sentences that fit best; None when no word is shared.
 
     What the question leans on, which was said `before`, counts less.
     """
-    weights = {term: BEFORE_COUNTS * weight for term, weight in _weights(subjects(before), passages).items()}
-    weights |= _weights(subjects(question), passages)
+    main, beside = _clauses(question)
+    less = subjects(f"{before} {beside}")
+    weights = {term: BEFORE_COUNTS * weight for term, weight in _weights(less, passages).items()}
+    weights |= _weights(subjects(main), passages)
     if not passages or not weights:
         return None
-    total, asks = sum(weights.values()), _asks_for(question)
+    total, asks = sum(weights.values()), asks_for(question)
     ranked = []
     for rank, passage in enumerate(passages):
         whole = _carried(f"{passage.title} {passage.text}", weights)
-        about = (0.3 * whole + 0.5 * _carried(passage.title, weights)) / total
+        page, _, section = passage.title.partition(" › ")
+        titled = _held(page, weights)
+        about = (0.3 * whole + 1.4 * sum(titled.values()) + 0.3 * _carried(section, weights)) / total
+        within = {term: weight * (TITLED_COUNTS if term in titled else 1.0) for term, weight in weights.items()}
+        share = _answers_faq(page, weights) / (1 + RANK_COUNTS * rank)
         for block in _blocks(passage):
-            score = (about + _block_score(block, weights, asks=asks) / total) * (1 - 0.15 * rank)
-            ranked.append((score, whole / total, passage, block))
+            score = share * (about + _block_score(block, within, asks=asks) / total)
+            ranked.append((score, whole / total, page, block))
     if not ranked:
         return None
-    _, fit, passage, block = max(ranked, key=lambda entry: entry[0])
-    return Quote(passage.title.split(" › ")[0], block.told(weights), block.kind != "prose", fit) if fit > 0 else None
+    _, fit, page, block = max(ranked, key=lambda entry: entry[0])
+    if not fit > 0:
+        return None
+    asked = {term: weight for term, weight in weights.items() if term & _asked_about()}
+    headed = not asked or bool(_held(f"{page} {block.heading}", asked))
+    return Quote(page, block.told(weights, limit=limit), block.kind != "prose", fit, headed=headed)
+
+
+def _answers_faq(title: str, weights: "_Weights") -> float:
+    """A page that is one question answers another only where that asks for the same; 1 for all other pages."""
+    if not title.endswith("?"):
+        return 1.0
+    own = [term for term in subjects(title) if not term & _things()]
+    shared = [term for term in own if any(not term.isdisjoint(other) for other in weights)]
+    return 0.4 + 0.6 * len(shared) / len(own) if own else 1.0
+
+
+def _clauses(question: str) -> tuple[str, str]:
+    """The question, and the clause that gives its reason or condition."""
+    found = _CLAUSE.search(question)
+    if found is None or not any(map(search_word, _telling(question[: found.start()]))):
+        return question, ""
+    return question[: found.start()], question[found.end() :]
 
 
 def _block_score(block: "_Block", weights: "_Weights", *, asks: str) -> float:
@@ -137,16 +324,20 @@ def _block_score(block: "_Block", weights: "_Weights", *, asks: str) -> float:
     below = {term: 0.7 * weight for term, weight in weights.items() if not term.isdisjoint(headed)}
     best = max(sum({**below, **_held(unit, weights)}.values()) for unit in block.units)
     whole = _carried(" ".join([block.heading, *block.units]), weights)
-    steps = asks == "steps" and block.kind == "list" and block.units[0][:1].isdigit()
-    figures = asks == "figures" and any(c.isdigit() for unit in block.units for c in _ITEM.sub("", unit))
-    apt = 0.4 * whole if steps or figures else 0.0
+    numbered = block.kind == "list" and block.units[0][:1].isdigit()
+    steps = asks == "steps" and (numbered or any(_STEP.search(unit) for unit in block.units))
+    figures = sum(bool(_IS[asks].search(unit)) for unit in block.units) if asks in _IS else 0
+    apt = whole * (0.3 + 0.2 * min(figures, 4)) if steps or figures else 0.0
+    if asks == "clock" and figures:
+        apt = 0.5 * sum(weights.values())
     return best + 0.5 * whole + apt + 0.2 * sum(below.values()) * (1 - block.place)
 
 
-def _asks_for(question: str) -> str:
+def asks_for(question: str) -> str:
+    """What kind of answer it wants: steps, clock, price, time; empty for any other."""
     if _ASKS_FOR_STEPS.match(question):
         return "steps"
-    return "figures" if _ASKS_FOR_FIGURES.search(question) else ""
+    return next((kind for kind, pattern in _ASKS_FOR.items() if pattern.search(question)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +352,24 @@ class _Block:
     place: int = 0
     """How many blocks stand before it under its heading."""
 
-    def told(self, weights: "_Weights") -> str:
+    def told(self, weights: "_Weights", *, limit: int) -> str:
         """The part to quote."""
         scores = [_carried(unit, weights) for unit in self.units]
         best = scores.index(max(scores))
         if self.kind == "prose":
-            return " ".join(self._around(best, QUOTE_LIMIT))
+            begins = _carried(self.heading, weights) >= scores[best]
+            return " ".join(self._around(0 if begins else best, limit))
         if self.kind == "list" and sum(map(len, self.units)) <= STEPS_LIMIT:
-            return "\n".join(filter(None, [self.lead, *self.units]))
+            return "\n".join(filter(None, [self._head, *self.units]))
         least = min(scores) if self.kind == "table" else 0.0  # what every row holds tells no row from another
         chosen = [n for n, score in enumerate(scores) if score - least >= 0.6 * (scores[best] - least)][:7]
-        return "\n".join(filter(None, [self.lead, *(self.units[n] for n in chosen)]))
+        lead = self.lead if self.kind == "table" else self._head
+        return "\n".join(filter(None, [lead, *(self.units[n] for n in chosen)]))
+
+    @property
+    def _head(self) -> str:
+        """What a list is of: the sentence that introduces it, or its heading."""
+        return self.lead or (f"**{self.heading}**" if self.heading and not self.units[0][:1].isdigit() else "")
 
     def _around(self, best: int, limit: int) -> Sequence[str]:
         """The best sentence and what follows it, then what stands before it, while there is room."""
@@ -190,7 +388,7 @@ def _blocks(passage: Passage) -> Iterator[_Block]:
     """The prose, lists and tables of a Markdown text, each under its heading."""
     heading, lead, place = passage.title, "", 0
     if " › " in heading:
-        heading = ""  # the section's text follows under its own heading
+        heading = heading.rpartition(" › ")[2].split(" · ")[0]
     for kind, lines in _runs(passage.text, passage.title):
         match kind:
             case "heading":
@@ -211,15 +409,23 @@ def _blocks(passage: Passage) -> Iterator[_Block]:
 def _runs(text: str, title: str) -> Iterator[tuple[str, list[str]]]:
     """Lines of one kind that stand together: heading, prose, list, table."""
     kind, run = "", list[str]()
-    for line in [*text.splitlines(), ""]:
-        # A heading may have lost its mark on the way: then it is a part of the title.
-        found = "heading" if kind == "" and line.strip() and line.strip() in title else _kind(line, kind)
+    lines = text.splitlines()
+    for line, following in zip([*lines, ""], [*lines[1:], "", ""], strict=False):
+        # A heading may have lost its mark on the way: then it is a part of the title, or looks like one.
+        lost = kind == "" and line.strip() and (line.strip() in title or _looks_like_heading(line, following))
+        found = "heading" if lost else _kind(line, kind)
         if found != kind or found == "heading":
             if run:
                 yield kind, run
             kind, run = found, []
         if found:
             run.append(line.strip())
+
+
+def _looks_like_heading(line: str, following: str) -> bool:
+    """Whether it is a short line that is no sentence, right above some text."""
+    is_text = not line.startswith("#") and not line.lstrip().startswith("|") and not _ITEM.match(line)
+    return is_text and bool(following.strip()) and len(line) <= _HEADING_LIMIT and line.rstrip()[-1:] not in ".!?:;,…"
 
 
 def _kind(line: str, before: str) -> str:
@@ -268,7 +474,21 @@ def _weights(terms: Sequence[frozenset[str]], passages: Sequence[Passage]) -> _W
     """How telling each subject is: the fewer passages hold it, the more. What none holds weighs like a rare one."""
     bags = [_stems(f"{passage.title} {passage.text}") for passage in passages]
     held = {term: sum(not term.isdisjoint(bag) for bag in bags) for term in terms}
-    return {term: math.log(1 + (len(bags) + 1) / (count or 1)) for term, count in held.items()}
+    rare = {term: math.log(1 + (len(bags) + 1) / (count or 1)) for term, count in held.items()}
+    most = max((weight for term, weight in rare.items() if not term & _things()), default=math.inf)
+    return {term: _THING_COUNTS * min(weight, most) if term & _things() else weight for term, weight in rare.items()}
+
+
+@cache
+def _asked_about() -> frozenset[str]:
+    """The stems of what is asked about things."""
+    return frozenset(_stem(word) for subject in subjects_known() for word in subject.split()) - _things()
+
+
+@cache
+def _things() -> frozenset[str]:
+    """The stems of the things that something is asked about."""
+    return frozenset(map(_stem, things()))
 
 
 def _carried(text: str, weights: _Weights) -> float:

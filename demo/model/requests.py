@@ -51,7 +51,13 @@ class Request:
 
 def read_requests(talk: Talk) -> list[Request]:
     """The requests of the message, in order."""
-    return [_read(talk, text) for text in requests_in(talk.said) or [talk.said]]
+    requests: list[Request] = []
+    for text in requests_in(talk.said) or [talk.said]:
+        request, last = _read(talk, text), requests[-1] if requests else None
+        if request.page and not request.is_about_orders and last and last.page and len(subjects(text)) <= 1:
+            request = replace(request, before=last.page)
+        requests.append(request)
+    return requests
 
 
 def _read(talk: Talk, text: str) -> Request:

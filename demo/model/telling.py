@@ -8,7 +8,16 @@ from demo.model.intents import Wants
 from demo.model.language import language_of
 from demo.model.orders import ARRIVED, failed, number_of_order, request_told, state_of, state_told
 from demo.model.phrases import Phrases
-from demo.model.quoting import Passage, Quote, best_quote, read_passages, search_words, subjects
+from demo.model.quoting import (
+    Passage,
+    Quote,
+    asks_for,
+    best_quote,
+    names_subject,
+    read_passages,
+    search_words,
+    subjects,
+)
 from demo.model.requests import Request
 
 GOOD_FIT = 0.5
@@ -19,12 +28,18 @@ WEAK_FIT = 0.12
 """With at least this much the stand-in asks which of two pages is meant; below it, it does not know."""
 QUERY_LIMIT = 300
 """Characters of a search."""
+SHORT_QUOTE = 320
+"""Characters of each of many quotations."""
 PART_LIMIT = 120
 """Characters of a request that is named as open."""
 
-_BROKEN = "damaged faulty warranty"
-"""What trouble is called in the help pages."""
+_BROKEN = "warranty claim faulty"
+_ARRIVED_BROKEN = "item damaged"
 _LATE = "late"
+_TROUBLES = frozenset({"broken", "damaged", "faulty", "work", "wrong", "arrive", "back"})
+"""Subjects that trouble speaks of anyway."""
+_KINDS = {"time": "how long", "price": "costs", "steps": "how to"}
+"""What a kind of answer is called in headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +61,7 @@ class Material:
     @property
     def carry(self) -> bool:
         """Whether it is answered with at once."""
-        return self.quote is not None and self.quote.fit >= GOOD_FIT
+        return self.quote is not None and self.quote.fit >= GOOD_FIT and self.quote.headed
 
 
 def small_talk(talk: Talk, wants: Wants, phrases: Phrases) -> str:
@@ -65,28 +80,44 @@ def search_query(talk: Talk, request: Request) -> str:
     whole = f"{request.page} {request.before}".strip()
     if not request.page or not (subjects(whole) or request.wants.sees):
         return ""
-    words = [search_words(whole)]
-    if request.wants.trouble or request.wants.sees:
-        words.append(_BROKEN)
-    if request.wants.late:
-        words.append(_LATE)
+    words = [_KINDS.get(asks_for(request.page), ""), search_words(whole), *_troubles(request)]
     return (" ".join(filter(None, words)) or whole)[:QUERY_LIMIT]
 
 
-def passages_for(talk: Talk, request: Request) -> Material:
+def passages_for(talk: Talk, request: Request, *, limit: int = QUOTE_LIMIT) -> Material:
     """The passages of the request's own search, before those that came with the message."""
     query = search_query(talk, request)
     own = [found.content for found in talk.results_about("pages") if query in found.call.arguments.values()]
-    passages = read_passages([*own, *talk.context])
-    question = " ".join(filter(None, [request.page, _LATE if request.wants.late else ""]))
-    before = " ".join(filter(None, [request.before, _BROKEN if request.wants.trouble or request.wants.sees else ""]))
-    return Material(passages, best_quote(question, passages, before=before) if query else None)
+    passages = _interleaved(read_passages(own), read_passages(talk.context))
+    if not query:
+        return Material(passages, None)
+    if troubles := " ".join(_troubles(request)):
+        main = f"{request.before} {troubles}" if request.wants.late else troubles
+        return Material(passages, best_quote(main, passages, before=f"{request.page} {request.before}", limit=limit))
+    return Material(passages, best_quote(request.page, passages, before=request.before, limit=limit))
+
+
+def _interleaved(*lists: Sequence[Passage]) -> list[Passage]:
+    """The best of each, then the second of each, and so on; each once."""
+    ranks = range(max(map(len, lists), default=0))
+    return list(dict.fromkeys(each[rank] for rank in ranks for each in lists if rank < len(each)))
+
+
+def _troubles(request: Request) -> list[str]:
+    """What the trouble is called in the help pages."""
+    wants = request.wants
+    if wants.late:
+        return [_LATE]
+    if (wants.damage or wants.sees) and not names_subject(request.page, besides=_TROUBLES):
+        return [_ARRIVED_BROKEN if wants.where or wants.of_parcel or wants.sees else _BROKEN]
+    return []
 
 
 def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: str) -> Told:
     """Everything that was found, in the order it was asked, and which part is open."""
     told: list[str] = []
     open_parts: list[Request] = []
+    quotes: list[Quote] = []
     calls_person = False
     for request in requests:
         if request.change:
@@ -95,9 +126,11 @@ def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: st
         else:
             words = request_told(talk, request, phrases)
             least = GOOD_FIT if words else LAST_FIT
-            quote = passages_for(talk, request).quote
+            quote = passages_for(talk, request, limit=QUOTE_LIMIT if len(requests) < 3 else SHORT_QUOTE).quote
             if quote and quote.fit >= least:
-                words = [*words, _quoted(quote, phrases, language)]
+                is_told = any(quote.title == each.title and covers(each.text, request.page) for each in quotes)
+                words = words if is_told else [*words, _quoted(quote, phrases, language)]
+                quotes.append(quote)
             elif not words:
                 open_parts.append(request)
         told += words

@@ -100,14 +100,14 @@ def test_no_layout_makes_it_stumble(lines: list[str]) -> None:
 
 
 def test_a_search_is_made_in_english_words() -> None:
-    assert search_words("¿Cuánto tarda el envío a España?") == "days shipping spain"
-    assert search_words("How long are gift cards valid?") == "gift cards valid"
+    assert search_words("¿Cuánto tarda el envío a España?") == "shipping spain"
+    assert search_words("How long are gift cards valid?") == "gift card valid"
 
 
 def test_words_that_help_no_search_in_english_are_left_out() -> None:
     table = [
-        ("How do I return an article?", "return item"),
-        ("Wie lange habe ich Zeit, etwas zurückzugeben?", "days time return"),
+        ("How do I return an article?", "return"),
+        ("Wie lange habe ich Zeit, etwas zurückzugeben?", "return"),
         ("Welche Öffnungszeiten haben Sie?", "opening hours"),
         ("Kann ich mit Klarna bezahlen?", "klarna pay"),
         ("Comment puis-je payer ?", "pay"),

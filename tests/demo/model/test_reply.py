@@ -175,7 +175,7 @@ def test_weak_passages_lead_to_one_search_and_then_to_not_knowing() -> None:
 def test_a_foreign_question_is_searched_for_in_english_and_answered_in_its_language() -> None:
     said = "Bagaimana cara mengembalikan barang?"
     (search,) = answer(said, passages="").calls
-    assert search.arguments["query"] == "return item"
+    assert search.arguments["query"] == "how to return"
     found = '<passage number="1" title="Returns">\nYou can return an item within 30 days.\n</passage>'
     told = answer(said, [(search, found)], passages="").text
     assert told.startswith("Halaman bantuan kami **Returns**")
@@ -201,7 +201,6 @@ def test_a_person_is_called_with_a_reason_the_tool_allows() -> None:
         ("My lawyer will call you", "legal", "high"),
         ("This is unacceptable", "upset", "high"),
         ("WHERE IS MY STUFF I WAIT SINCE WEEKS", "upset", "high"),
-        ("Please cancel ORD-67890", "change", "medium"),
     ]
     misses = []
     for said, reason, priority in table:
