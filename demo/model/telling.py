@@ -9,10 +9,12 @@ from demo.model.language import language_of
 from demo.model.orders import ARRIVED, failed, number_of_order, request_told, state_of, state_told
 from demo.model.phrases import Phrases
 from demo.model.quoting import (
+    QUOTE_LIMIT,
     Passage,
     Quote,
     asks_for,
     best_quote,
+    covers,
     names_subject,
     read_passages,
     search_words,
