@@ -190,6 +190,8 @@ class Quote:
     """0 to 1: how much of the question's weight the passage's words carry."""
     headed: bool = True
     """Whether its title or heading speaks of what the question asks."""
+    titled: bool = True
+    """Whether its title does."""
 
 
 def read_passages(texts: Iterable[str]) -> list[Passage]:
@@ -298,7 +300,8 @@ def best_quote(
         return None
     asked = {term: weight for term, weight in weights.items() if term & _asked_about()}
     headed = not asked or bool(_held(f"{page} {block.heading}", asked))
-    return Quote(page, block.told(weights, limit=limit), block.kind != "prose", fit, headed=headed)
+    titled = not asked or bool(_held(page, asked))
+    return Quote(page, block.told(weights, limit=limit), block.kind != "prose", fit, headed=headed, titled=titled)
 
 
 def _answers_faq(title: str, weights: "_Weights") -> float:

@@ -14,7 +14,7 @@ _SHORT = 90
 """The most characters of a request that can speak of an order without naming it."""
 _PAGES: Mapping[Change, str] = {
     "cancel": "cancelling order processing",
-    "refund": "refund return",
+    "refund": "",
     "address": "changing delivery address redirect parcel",
     "faster": "",
     "items": "adding removing items order",

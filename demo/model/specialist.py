@@ -61,7 +61,12 @@ def _calls(talk: Talk, requests: Sequence[Request], topic: Topic | None) -> list
     """A handover, or every look-up that can be made now."""
     if handover := _pass_on(talk, requests, topic):
         return handover
-    calls = [call for request in requests for call in (*_order_calls(talk, request), *_search_call(talk, request))]
+    is_alone = len(requests) == 1
+    calls = [
+        call
+        for request in requests
+        for call in (*_order_calls(talk, request), *_search_call(talk, request, is_alone=is_alone))
+    ]
     return [call for call in _unique(calls) if not talk.made(call)] or _last_resort(talk, requests)
 
 
@@ -100,7 +105,9 @@ def _order_calls(talk: Talk, request: Request) -> list[Call]:
     calls += _each(talk.tools.parcel, PARCEL_HINTS, request.parcels)
     if not request.orders and (request.listed or request.change) and talk.tools.orders:
         calls.append(Call(talk.tools.orders.name, {}))
-    if not request.change and (wants.where or (request.orders and not wants.contents and not wants.aspect)):
+    if request.change in (None, "faster") and (
+        wants.where or (request.orders and not wants.contents and not wants.aspect)
+    ):
         calls += _each(talk.tools.parcel, PARCEL_HINTS, _numbers_found(talk, request))
     return calls
 
@@ -115,11 +122,16 @@ def _numbers_found(talk: Talk, request: Request) -> list[str]:
     return list(dict.fromkeys(numbers))
 
 
-def _search_call(talk: Talk, request: Request) -> list[Call]:
-    """A search of its own for each request that the passages at hand do not carry."""
+def _search_call(talk: Talk, request: Request, *, is_alone: bool) -> list[Call]:
+    """A search of its own for each request that the passages at hand do not carry.
+
+    Those that came with a message were found for all of it, so a part of it is searched for unless a page is about it.
+    """
     offer, query = talk.tools.search, search_query(talk, request)
-    argument = offer.argument(*SEARCH_HINTS) if offer else None
-    if offer is None or argument is None or not query or passages_for(talk, request).carry:
+    if offer is None or not offer.argument(*SEARCH_HINTS) or not query:
+        return []
+    material = passages_for(talk, request)
+    if material.carry and (is_alone or (material.quote and material.quote.titled)):
         return []
     return [Call(offer.name, filled(offer, {"query": query, "question": query, "search": query}))]
 

@@ -191,7 +191,9 @@ def _told_change(talk: Talk, request: Request, phrases: Phrases, language: str) 
         return _told_which(listed, request, phrases)
     if not found:
         return [], True
-    told = [state_told(each, phrases) for each in found]
+    told = (
+        request_told(talk, request, phrases) if request.change == "faster" else [state_told(x, phrases) for x in found]
+    )
     if all(failed(each) for each in found):
         return told, False
     done = [each for each in found if not failed(each) and state_of(each.value or {}) in ("cancelled", "refunded")]
