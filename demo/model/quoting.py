@@ -22,6 +22,8 @@ BEFORE_COUNTS = 0.5
 RANK_COUNTS = 0.1
 """How much a passage loses by each that stands before it."""
 
+KNOWN_SHARE = 0.34
+"""The least share of a question's telling words that is searched for alone."""
 TITLED_COUNTS = 0.5
 """The weight of a subject in the text of a page whose title has it, where it tells no part from another."""
 
@@ -227,8 +229,8 @@ def search_words(question: str) -> str:
     about = [word for word in telling if known[word] and not is_thing(word)]
     things = [word for word in telling if known[word] and is_thing(word)]
     kept = [*about, *names] if about else [*things, *names] if things else telling
-    if len(things) + len(names) < len(telling) and not about:
-        kept = telling
+    if len(about) < KNOWN_SHARE * len(telling) and len(things) + len(names) < len(telling):
+        kept = telling  # more is unknown than known, so what is known may be meant otherwise
     found = [known[word] or word for word in telling if word in kept]
     return " ".join(dict.fromkeys(" ".join(found).split()))
 
@@ -286,9 +288,9 @@ def best_quote(
     for rank, passage in enumerate(passages):
         whole = _carried(f"{passage.title} {passage.text}", weights)
         page, _, section = passage.title.partition(" › ")
-        titled = _held(page, weights)
-        about = (0.3 * whole + 1.4 * sum(titled.values()) + 0.3 * _carried(section, weights)) / total
-        within = {term: weight * (TITLED_COUNTS if term in titled else 1.0) for term, weight in weights.items()}
+        of_title = _held(page, weights)
+        about = (0.3 * whole + 1.4 * sum(of_title.values()) + 0.3 * _carried(section, weights)) / total
+        within = {term: weight * (TITLED_COUNTS if term in of_title else 1.0) for term, weight in weights.items()}
         share = _answers_faq(page, weights) / (1 + RANK_COUNTS * rank)
         for block in _blocks(passage):
             score = share * (about + _block_score(block, within, asks=asks) / total)
@@ -300,7 +302,7 @@ def best_quote(
         return None
     asked = {term: weight for term, weight in weights.items() if term & _asked_about()}
     headed = not asked or bool(_held(f"{page} {block.heading}", asked))
-    titled = not asked or bool(_held(page, asked))
+    titled = bool(not asked or _held(page, asked))
     return Quote(page, block.told(weights, limit=limit), block.kind != "prose", fit, headed=headed, titled=titled)
 
 
