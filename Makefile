@@ -14,7 +14,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval eval-claims eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-kb clean
+	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -143,6 +143,9 @@ eval-claims: $(VENV)/.dev  ## how many true answers come through the claim guard
 
 eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
 	@$(BIN)/python -m evals.retrieval
+
+eval-conversations: $(VENV)/.dev  ## play conversations in the demo and judge what the customer reads; last line is JSON (ARGS="--only thanks --show")
+	@$(BIN)/python -m evals.conversations $(ARGS)
 
 eval-danger: $(VENV)/.dev  ## how many sentences of people in danger are found, and how many others handed over; last line is JSON
 	@$(BIN)/python -m evals.danger

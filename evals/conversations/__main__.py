@@ -125,14 +125,25 @@ async def _play_all(world: World, talks: Sequence[Json], options: argparse.Names
     watching = asyncio.create_task(world.watch(sorted(channels)))
     tasks = [asyncio.create_task(one(talk)) for talk in talks]
     try:
-        playing = asyncio.gather(*tasks)
-        await asyncio.wait([playing, watching], timeout=options.most, return_when=asyncio.FIRST_COMPLETED)
+        async with asyncio.timeout(options.most):
+            await _first(watching, tasks)
+    except TimeoutError:
+        pass  # what is missing then counts as not played
     finally:
         for task in (watching, *tasks):
             task.cancel()
         await asyncio.gather(watching, *tasks, return_exceptions=True)
     late = f"not played within {options.most:.0f} s"
     return [done.get(talk["id"]) or Played(talk, fault=late) for talk in talks]
+
+
+async def _first(watching: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until all is played; raises what ends the watching before that."""
+    pending: set[asyncio.Task[None]] = {watching, *tasks}
+    while pending - {watching}:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
 
 
 def _parser() -> argparse.ArgumentParser:

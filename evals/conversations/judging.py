@@ -32,13 +32,14 @@ def judge(played: Played) -> list[str]:
 
 def is_beside_the_point(played: Played) -> bool:
     """Whether a reply with a source fails what its check says about its content."""
-    return not played.fault and any(
-        played.replies[number - 1].sources
-        and any(True for _ in _failed({part: check[part] for part in check.keys() & _CONTENT}, "
-        "played.replies[number - 1], played))
-        for check in played.talk["checks"]
-        for number in _turns(check, len(played.replies))
-    )
+    if played.fault:
+        return False
+    for check in played.talk["checks"]:
+        content = {part: check[part] for part in check.keys() & _CONTENT}
+        replies = (played.replies[number - 1] for number in _turns(check, len(played.replies)))
+        if any(reply.sources and any(_failed(content, reply, played)) for reply in replies):
+            return True
+    return False
 
 
 def _goes_on(played: Played, number: int) -> bool:
@@ -69,9 +70,9 @@ def _unmannered(reply: Reply, earlier: Sequence[Reply]) -> Iterator[str]:
     if twice := next((each for each, times in Counter(said).items() if times > 1), ""):
         yield f"says the same twice: {twice!r}"
     before = earlier[-1] if earlier else None
-    if before and len(reply.text) >= SAID_TWICE and reply.text == before.text:
-        if reply.asked.strip().lower() != before.asked.strip().lower():
-            yield "the very same reply as before to another message"
+    is_same = before is not None and len(reply.text) >= SAID_TWICE and reply.text == before.text
+    if before and is_same and reply.asked.strip().lower() != before.asked.strip().lower():
+        yield "the very same reply as before to another message"
 
 
 def _failed(check: Json, reply: Reply, played: Played) -> Iterator[str]:

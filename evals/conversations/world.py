@@ -106,7 +106,7 @@ class World:
 @asynccontextmanager
 async def open_demo(http: aiohttp.ClientSession, settings: Mapping[str, str], *, pace: float) -> AsyncIterator[World]:
     """Start the demo, and leave nothing of it. With OPENAI_API_KEY set, that model answers."""
-    with tempfile.TemporaryDirectory(prefix="conversations-") as folder, Path(folder, "err").open("wb") as errors:
+    with tempfile.TemporaryDirectory(prefix="conversations-") as folder, tempfile.TemporaryFile() as errors:
         arguments = ["--json", "--no-browser", "--no-rate-limits", "--port", "0", "--pace", str(pace), "--data", folder]
         arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
         process = await asyncio.create_subprocess_exec(
@@ -119,7 +119,8 @@ async def open_demo(http: aiohttp.ClientSession, settings: Mapping[str, str], *,
         try:
             line = await asyncio.wait_for(process.stdout.readline(), START_TIMEOUT) if process.stdout else b""
             if not line:
-                raise SystemExit(f"the demo did not start:\n{Path(folder, 'err').read_text('utf-8')[-2_000:]}")
+                errors.seek(0)
+                raise SystemExit(f"the demo did not start:\n{errors.read()[-2_000:].decode('utf-8', 'replace')}")
             slack = json.loads(line)["slack"]
             yield World(http, slack["url"], slack["secret"])
         finally:
