@@ -229,7 +229,8 @@ def search_words(question: str) -> str:
     about = [word for word in telling if known[word] and not is_thing(word)]
     things = [word for word in telling if known[word] and is_thing(word)]
     kept = [*about, *names] if about else [*things, *names] if things else telling
-    if len(about) < KNOWN_SHARE * len(telling) and len(things) + len(names) < len(telling):
+    others = len(telling) - len(things)
+    if len(about) < KNOWN_SHARE * others and len(names) < others:
         kept = telling  # more is unknown than known, so what is known may be meant otherwise
     found = [known[word] or word for word in telling if word in kept]
     return " ".join(dict.fromkeys(" ".join(found).split()))
