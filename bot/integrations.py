@@ -29,6 +29,7 @@ from bot.clock import Clock
 from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
 from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.library import Bases, Library
+from bot.help_center.source_list import read_sources
 from bot.language.sentences import load_sentences
 from bot.models.families import ENDS
 from bot.models.prices import Prices, load_prices
@@ -43,12 +44,12 @@ from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.rate_limiter import Budget, MemoryBudget, RateLimiter, SharedBudget
 from bot.store.addresses import SQLITE
 from bot.store.database import Database, open_database
-from knowledge.config import LEARNED, Config, read_config
+from knowledge.config import LEARNED
 from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.openai import OpenAIEmbedder
 from knowledge.embedding.table import load_installed_table
-from knowledge.errors import EmbedderFailed, SourcesFaulty
+from knowledge.errors import EmbedderFailed
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
 
 logger = logging.getLogger(__name__)
@@ -233,7 +234,7 @@ async def open_knowledge(settings: Settings, *, index: Path | None = None, mends
     """
     root = index or settings.data_dir / "kb"
     internal_root = root.with_name(f"{root.name}-internal")
-    config, faults = await asyncio.to_thread(_read_sources, settings)
+    config, faults = await asyncio.to_thread(read_sources, settings.kb_path, learned=settings.data_dir / LEARNED)
     learned = settings.data_dir / LEARNED if index is None else None
     if faults:
         raise ConfigurationError(faults)
@@ -279,26 +280,8 @@ async def open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
         raise ConfigurationError([f"EMBEDDING_MODEL_FOLDER: {error}"]) from error
 
 
-def _read_sources(settings: Settings) -> tuple[Config, list[str]]:
-    """The sources that KB_PATH names, and what is wrong with it. `check` reports folders that are missing for now."""
-    path, none = settings.kb_path, Config(())
-    if path is None:
-        return none, []
-    if not path.exists():
-        return none, [f"KB_PATH: there is no {path}"]
-    if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
-        return none, [f"KB_PATH: {path} cannot be read"]
-    try:
-        config = read_config(path, learned=settings.data_dir / LEARNED)
-    except SourcesFaulty as error:
-        return none, [f"KB_PATH: {fault}" for fault in error.faults]
-    if not any(source.name != LEARNED for source in config.of("public")):
-        return config, [f"KB_PATH: {path} lists no public source, and customers are answered from those alone"]
-    return config, []
-
-
 def _document_faults(settings: Settings) -> list[str]:
-    config, faults = _read_sources(settings)
+    config, faults = read_sources(settings.kb_path, learned=settings.data_dir / LEARNED)
     away = [
         f"KB_PATH: source {source.name or source.where}: {source.place} cannot be read"
         for source in config.sources

@@ -1,15 +1,11 @@
 """Which network addresses a web source may lead to.
 
 A name on the list of hosts does not say where it leads. Its owner can point it at the desk's own machine or network,
-even after a check. So the address is judged when the connection is made.
+even after a check. So the address is judged when the connection is made (connectors.py).
 """
 
 import ipaddress
-import socket
 from collections.abc import Sequence
-
-import aiohttp
-from aiohttp.connector import AddrInfoType
 
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that represent an IPv4 address (RFC 6052)."""
@@ -45,14 +41,6 @@ def is_private_host(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def open_connector(*, may_be_private: bool) -> aiohttp.TCPConnector:
-    """Return a connector for public addresses, and for private ones if they are allowed.
-
-    It raises PrivateAddress, or a ClientConnectorError with that, instead of connecting to another address.
-    """
-    return aiohttp.TCPConnector(socket_factory=_any_socket if may_be_private else _public_socket)
-
-
 def any_private(found: Sequence[tuple[object, ...]]) -> bool:
     """Whether one of the addresses that a name resolves to is private."""
     return any(is_private(str(sockaddr[0])) for *_, sockaddr in found if isinstance(sockaddr, tuple))
@@ -62,14 +50,3 @@ def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
-
-
-def _public_socket(info: AddrInfoType) -> socket.socket:
-    if is_private(str(info[4][0])):
-        raise PrivateAddress
-    return _any_socket(info)
-
-
-def _any_socket(info: AddrInfoType) -> socket.socket:
-    family, kind, protocol, _, _ = info
-    return socket.socket(family, kind, protocol)

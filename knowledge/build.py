@@ -29,22 +29,33 @@ from typing import Any, get_args
 import numpy as np
 
 from knowledge import catalog
+from knowledge.audience import Audience
 from knowledge.calibration import Calibration, calibrate, read_questions
 from knowledge.catalog import Catalog, CatalogReader
 from knowledge.chunking import chunk_within
-from knowledge.config import Audience, BuildOptions, Source, read_config
+from knowledge.config import BuildOptions, Source, read_config
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.kept import KeptVectors
 from knowledge.embedding.table import TableEmbedder
 from knowledge.embedding.windows import windows
 from knowledge.errors import BuildRefused, IndexBroken, KnowledgeError, VectorsAway
-from knowledge.generations import CHROMA, DATABASE, SPOOL, Generation, Generations, Manifest, now
+from knowledge.generations import (
+    CHROMA,
+    DATABASE,
+    SPOOL,
+    ChromaCollection,
+    Generation,
+    Generations,
+    Home,
+    Manifest,
+    now,
+)
 from knowledge.index import fingerprint_of
 from knowledge.plan import Known, Plan, Tell, make_plan
 from knowledge.report import BuildReport, LeftOut, Phase, Progress
 from knowledge.site_markup import without_targets
-from knowledge.vectors import ChromaCollection, Home, VectorIndex, clear, copy_index, create
+from knowledge.vectors import VectorIndex, clear, copy_index, create
 from knowledge.withholding import withhold
 
 EMBED_BATCH = 256

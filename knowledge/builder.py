@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from knowledge.config import Audience, BuildOptions
-from knowledge.embedding.embedder import Recipe
+from knowledge.audience import Audience
+from knowledge.config import BuildOptions
+from knowledge.embedding.recipe import Recipe
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
 from knowledge.report import BuildReport, Phase, Progress
 

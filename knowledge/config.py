@@ -19,16 +19,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from knowledge.addresses import is_private_host
+from knowledge.audience import Audience
 from knowledge.errors import SourcesFaulty
 
-Audience = Literal["public", "internal"]
 Pattern = Annotated[str, Field(min_length=1, max_length=200)]
 
 AT_ONCE = 4

@@ -20,7 +20,6 @@ from pathlib import Path
 from knowledge.documents import Notice
 from knowledge.errors import BuildRefused, IndexBroken
 from knowledge.thresholds import Thresholds
-from knowledge.vectors import ChromaCollection, Home
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
@@ -33,6 +32,19 @@ SPOOL = "fetched-"
 MANIFEST_SCHEMA = 3
 
 _NAME = re.compile(r"gen-(\d{6,})")
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaCollection:
+    """A collection on a Chroma server."""
+
+    url: str
+    """The server's address, such as http://127.0.0.1:8000."""
+    collection: str
+
+
+Home = Path | ChromaCollection
+"""Where a generation's vectors are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import IndexBroken, TextsDamaged
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.fuse import TABLE_WORDS_WEIGHT, WORDS_WEIGHT, cosines, fuse
-from knowledge.generations import Generation, Hold
+from knowledge.generations import ChromaCollection, Generation, Hold
 from knowledge.keywords import Found
 from knowledge.passages import Hit, collect
-from knowledge.vectors import ChromaCollection, ServerVectors, VectorIndex, has_index
+from knowledge.vectors import ServerVectors, VectorIndex, has_index
 
 CANDIDATES = 50
 """Chunks that each of the two searches returns at most."""

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from knowledge.alike import groups
+from knowledge.audience import Audience
 from knowledge.builder import Builder, Listen
 from knowledge.catalog import CatalogReader
-from knowledge.config import Audience, BuildOptions, read_config
-from knowledge.documents import Notice, clean
+from knowledge.config import BuildOptions, read_config
+from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import (
     BuildRefused,
@@ -35,12 +36,13 @@ from knowledge.errors import (
     VectorsAway,
 )
 from knowledge.filters import EVERYTHING, Filter
-from knowledge.generations import Generation, Generations, IndexedSource, Manifest
+from knowledge.generations import Generation, Generations, Manifest
 from knowledge.index import Index, LookUp, Missing, fingerprint_of
 from knowledge.passages import Hit
 from knowledge.plan import Known, is_up_to_date
 from knowledge.questions import facets, without_identifiers
 from knowledge.report import BuildReport, LeftOut, Progress
+from knowledge.status import Status, status_of
 from knowledge.threads import Threads
 from knowledge.thresholds import Certainty
 from knowledge.vectors import clear
@@ -64,8 +66,6 @@ EMBED_BATCH = 64
 """Texts that are embedded before the event loop gets a turn."""
 FOLLOW_SECONDS = 5.0
 """Seconds between two looks at CURRENT, for generations that another process has built."""
-
-NOTHING_LEFT_OUT = LeftOut()
 
 logger = logging.getLogger(__name__)
 
@@ -98,46 +98,6 @@ def surer(one: Findings, other: Findings) -> Findings:
     """The surer of two searches for the same. The other one if they are equally sure."""
     order = ("not", "perhaps", "clearly")
     return one if order.index(one.certainty) > order.index(other.certainty) else other
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of the base, for people."""
-
-    embedder: str
-    fingerprint: str
-    """A digest of embedder, chunker and schema. A base with another one has to be built again."""
-    degraded: bool
-    """Whether searches find less than they should."""
-    error: str | None
-    """What is wrong, in a sentence. None if nothing is."""
-    building: bool
-    """Whether a refresh that this process started is running."""
-    generation: int | None = None
-    """The number of the generation. None before the first build; the fields after it then have their defaults."""
-    documents: int = 0
-    chunks: int = 0
-    built_at: str = ""
-    """The build time as ISO 8601, in UTC."""
-    sources: tuple[IndexedSource, ...] = ()
-    threshold: float = 0.0
-    """The answer threshold: the confidence from which the base clearly has an answer, measured on this base."""
-    perhaps_threshold: float = 0.0
-    """The confidence from which it has one perhaps."""
-    content: str = ""
-    """A digest of all its documents. It is the same in every base that has read the same."""
-    forced: bool = False
-    """Whether the build was allowed to remove much of the base."""
-    follows: bool = False
-    """Whether it was built because another base had read something else."""
-    previous: int | None = None
-    """The generation that `rollback` would return to."""
-    notices: tuple[Notice, ...] = ()
-    """What was found in documents and their authors should know, secrets first."""
-    left_out: LeftOut = NOTHING_LEFT_OUT
-    """What the last build did not take from the sources."""
-    server: str = ""
-    """The address of the Chroma server that holds the vectors. Empty if they are on disk."""
 
 
 @asynccontextmanager
@@ -286,26 +246,13 @@ class KnowledgeBase:
         before = await self._disk_threads.run(self._generations.before, manifest.number)
         left_out = await self._disk_threads.run(LeftOut.load, self._generations.root)
         fault = self._gone(manifest) or self._error or self._search_fault or index.fault or self._vector_fault
-        return Status(
-            embedder=manifest.embedder,
-            fingerprint=manifest.fingerprint,
-            degraded=fault is not None,
+        return status_of(
+            manifest,
             error=fault,
-            building=self.is_building,
-            generation=manifest.number,
-            documents=manifest.documents,
-            chunks=manifest.chunks,
-            built_at=manifest.built_at,
-            sources=manifest.sources,
-            threshold=manifest.thresholds.clearly,
-            perhaps_threshold=manifest.thresholds.perhaps,
-            content=manifest.content,
-            forced=manifest.forced,
-            follows=manifest.follows,
             previous=before.number if before else None,
-            notices=manifest.notices,
             left_out=left_out,
-            server=(self._chroma_url or "(CHROMA_URL is not set)") if manifest.collection else "",
+            building=self.is_building,
+            chroma_url=self._chroma_url,
         )
 
     async def refresh(

@@ -6,6 +6,7 @@ that cannot be read, or that would lose many documents, keeps the documents it h
 """
 
 import hashlib
+import importlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,6 @@ from knowledge.generations import IndexedSource
 from knowledge.report import Progress
 from knowledge.sources.files import Listing, Quarantined, SourceFile, Unfit, list_files, read_bytes
 from knowledge.sources.isolation import DEFAULT_LIMITS, Isolation, ReadingLimits, open_isolation
-from knowledge.sources.site import fetch_site
 
 VANISHING = 0.3
 """If a source would lose more than this share of its documents, it counts as missing."""
@@ -195,7 +195,12 @@ class _Reader:
             )
         self.spool.mkdir(parents=True)
         known = self.known.files if self.known.reusable else {}
-        return await fetch_site(self.source, known, self.spool, read_sitemap=self.isolation.read_sitemap)
+        # The HTTP client takes longer to import than most refreshes of folders.
+        site = importlib.import_module("knowledge.sources.site")
+        fetched: Listing = await site.fetch_site(
+            self.source, known, self.spool, read_sitemap=self.isolation.read_sitemap
+        )
+        return fetched
 
     def _read_all(self, listing: Listing) -> Plan:
         plan = Plan(quarantined=list(listing.quarantined), passed_over=Counter(listing.passed_over))

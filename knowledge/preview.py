@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from knowledge.audience import Audience
 from knowledge.chunking import Chunk, Count, chunk_within
-from knowledge.config import Audience, Source
+from knowledge.config import Source
 from knowledge.documents import Document, Notice
 from knowledge.errors import SourceUnreadable
 from knowledge.plan import described

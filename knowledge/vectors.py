@@ -14,11 +14,12 @@ its own it reads settings from variables without a prefix and from a `.env` in t
 
 import importlib
 import shutil
+import sys
 import threading
 import time
+import types
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ from knowledge.catalog import IndexedChunk, copy
 from knowledge.embedding.embedder import Vectors
 from knowledge.errors import IndexBroken, VectorsAway
 from knowledge.filters import EVERYTHING, Filter, primary
+from knowledge.generations import ChromaCollection, Home
 
 COLLECTION = "kb-chunks"
 BATCH = 500
@@ -42,20 +44,9 @@ RECONNECT_SECONDS = 2.0
 _DATABASE = "chroma.sqlite3"
 _CONFIGURATION = {"hnsw": {"space": "cosine", "ef_construction": 100, "max_neighbors": 16, "ef_search": 100}}
 
+_EXPORTER = "opentelemetry.exporter.otlp.proto.grpc.trace_exporter"
+
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ChromaCollection:
-    """A collection on a Chroma server."""
-
-    url: str
-    """The server's address, such as http://127.0.0.1:8000."""
-    collection: str
-
-
-Home = Path | ChromaCollection
-"""Where a generation's vectors are."""
 
 
 # Chroma keeps one shared client for each path in a dictionary that it does not lock.
@@ -264,13 +255,36 @@ def _cosines(answer: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _chroma() -> Any:
-    """Import Chroma so that its settings come only from the code."""
+    """Import Chroma so that its settings come only from the code, without what it imports and never uses here."""
+    if found := sys.modules.get("chromadb"):
+        return found
     heard = pydantic_settings.BaseSettings
     pydantic_settings.BaseSettings = _Deaf  # type: ignore[assignment, misc]
     try:
-        return importlib.import_module("chromadb")
+        with _without_unused():
+            return importlib.import_module("chromadb")
     finally:
         pydantic_settings.BaseSettings = heard  # type: ignore[misc]
+
+
+@contextmanager
+def _without_unused() -> Iterator[None]:
+    """Keep two imports out that take a third of Chroma's time.
+
+    Chroma (1.5.9) imports an exporter of traces with gRPC, which it uses only if an address for traces is set; none is.
+    httpx (0.28) imports its command line with all of rich, and does without if it is not there.
+    """
+    exporter = types.ModuleType(_EXPORTER)
+    exporter.OTLPSpanExporter = None  # type: ignore[attr-defined]
+    instead: dict[str, types.ModuleType | None] = {_EXPORTER: exporter, "httpx._main": None}
+    put = {name: module for name, module in instead.items() if name not in sys.modules}
+    sys.modules |= put  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name, module in put.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
 
 
 class _Deaf(pydantic_settings.BaseSettings):

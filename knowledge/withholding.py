@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from knowledge.audience import Audience
 from knowledge.chunking import Chunk
-from knowledge.config import Audience
 from knowledge.documents import Document, Notice
 from knowledge.secrets import Secret, find_secrets
 

@@ -1,25 +1,21 @@
-"""`frontdesk kb`: build, status, search, rollback, gaps. Apart from cli.py: other commands start without all this."""
+"""`frontdesk kb search`, `rollback` and `gaps`, which open the index. Other commands start without all this."""
 
 import argparse
-import html
 import json
-import re
 import sys
 from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import TextIO
 
-from bot.cli.progress import ProgressLine
+from bot.cli.terminal import as_plain
 from bot.clock import SystemClock
 from bot.errors import ConfigurationError
-from bot.help_center import texts
 from bot.help_center.article_folder import ArticleFolder
-from bot.help_center.library import Library, Refresh
+from bot.help_center.library import Library
 from bot.integrations import build_library, open_knowledge
 from bot.models.prices import load_prices
 from bot.settings import Settings
 from bot.store.database import open_kept
-from knowledge.errors import KnowledgeError
 from knowledge.filters import Filter
 
 ASKED_LIMIT, ASKED_WORDS = 10, 4_000
@@ -32,9 +28,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
     if verb == "search" and bool(given.text) == (given.questions is not None):
         raise ConfigurationError(["kb search: give either a text or --questions"])
     index = getattr(given, "index", None)
-    if verb == "build" and given.source:
-        settings = settings.model_copy(update={"kb_path": given.source})
-    elif verb != "build" and index:
+    if index:
         settings = settings.model_copy(update={"kb_path": None})
     async with AsyncExitStack() as stack:
         bases = await stack.enter_async_context(open_knowledge(settings, index=index, mends=False))
@@ -44,31 +38,12 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
         shelf = None if index else ArticleFolder(settings.data_dir, database)
         library = build_library(settings, bases, clock=SystemClock(), database=database, prices=prices, shelf=shelf)
         match verb:
-            case "build":
-                return await _build(library, only=given.only, force=given.force)
-            case "status":
-                print(_plain(await (library.problems() if given.problems else library.status())))
             case "search":
                 return await _search(given, library)
             case "rollback":
                 return _told(await library.roll_back("internal" if given.internal else "public"))
             case _:
-                print(_plain(await library.gaps(given.days)))
-    return 0
-
-
-async def _build(library: Library, *, only: str, force: bool) -> int:
-    try:
-        for audience, base in await library.targets(Refresh(only, force=force)):
-            bar = ProgressLine(sys.stderr)
-            try:
-                report = await base.refresh(library.place(), only=only, force=force, on_progress=bar)
-            finally:
-                bar.end()
-            print(_plain(texts.report(report, audience=audience, price=library.price)))
-    except KnowledgeError as error:
-        print(f"frontdesk: not built: {error}", file=sys.stderr)
-        return 1
+                print(as_plain(await library.gaps(given.days)))
     return 0
 
 
@@ -79,7 +54,7 @@ async def _search(given: argparse.Namespace, library: Library) -> int:
         print(f"frontdesk: nothing to search: {status.error}", file=sys.stderr)
         return 1
     if given.questions is None:
-        print(_plain(await library.search(" ".join(given.text), only)))
+        print(as_plain(await library.search(" ".join(given.text), only)))
         return 0
     questions = _read_questions(given.questions)
     with _opened(given.out) if given.out else nullcontext(sys.stdout) as out:
@@ -123,13 +98,7 @@ def _read_questions(path: Path) -> list[tuple[str, str]]:
 def _told(mrkdwn: str) -> int:
     """Print an answer; return the exit status. An answer that begins with a warning was refused."""
     if mrkdwn.startswith(":warning:"):
-        print(f"frontdesk: {_plain(mrkdwn.removeprefix(':warning: '))}", file=sys.stderr)
+        print(f"frontdesk: {as_plain(mrkdwn.removeprefix(':warning: '))}", file=sys.stderr)
         return 1
-    print(_plain(mrkdwn))
+    print(as_plain(mrkdwn))
     return 0
-
-
-def _plain(mrkdwn: str) -> str:
-    """Slack's markup as a terminal shows it: dates by their fallback, no stars, no entities."""
-    text = re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", mrkdwn)
-    return html.unescape(text.replace("*", "").replace("`", "").replace(":warning:", "!"))

@@ -216,6 +216,14 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli.preview import run as run_preview
 
             return await run_preview(given, settings)
+        case "kb", "build":
+            from bot.cli.build import run as run_build
+
+            return await run_build(given, settings)
+        case "kb", "status":
+            from bot.cli.status import run as run_status
+
+            return await run_status(given, settings)
         case "kb", "check-links":
             from bot.cli.links import run as run_links
 

@@ -23,7 +23,7 @@ from bot.conversation import ThreadRef
 from bot.errors import FrontdeskError
 from bot.guard.guardrails import clean, mask
 from bot.guard.personal_data import without_personal
-from bot.help_center import texts
+from bot.help_center import status_texts
 from bot.slack.api.chat import Chat
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape, from_slack
@@ -219,14 +219,14 @@ class Articles:
             return "Nothing was added to the knowledge base yet. A solved case's card has *Suggest an article*."
         lines = [f"*Articles that staff added*: {len(found)}"]
         for article in reversed(found[-MAX_LISTED_ARTICLES:]):
-            since = texts.moment(article.decided_at or article.made_at)
+            since = status_texts.moment(article.decided_at or article.made_at)
             origin = f", from {article.ref}" if article.ref else ""
             line = f"• *{article.id}*  {escape(article.title)}{origin}, <@{article.decided_by}> {since}"
             lines.append(f"{line}\n   {await self._finds(article)}")
         if len(found) > MAX_LISTED_ARTICLES:
             lines.append(f"… and {len(found) - MAX_LISTED_ARTICLES} older ones.")
         lines.append("`/kb forget <number>` takes one back.")
-        return texts.fitting("\n".join(lines))
+        return status_texts.fitting("\n".join(lines))
 
     async def prefilled(self, thread: ThreadRef, ts: str, text: str, *, is_copy: bool) -> ArticleText:
         """The texts that the dialog first shows for a message in a team channel: its words, and the question before it.

@@ -25,9 +25,10 @@ from bot.errors import StoreUnavailable
 from bot.store import alias
 from bot.store.alias import Alias
 from bot.store.database import Database
-from knowledge.config import Audience
+from knowledge.audience import Audience
 from knowledge.errors import BuildRefused, KnowledgeError
-from knowledge.knowledge_base import KnowledgeBase, Status
+from knowledge.knowledge_base import KnowledgeBase
+from knowledge.status import Status
 
 logger = logging.getLogger(__name__)
 

@@ -13,21 +13,25 @@ from pathlib import Path
 from typing import get_args
 
 from bot.agent.endpoints import Price
+from bot.agent.model import Usage
 from bot.clock import DAY, Clock
 from bot.errors import StoreUnavailable
-from bot.help_center import texts
+from bot.help_center import status_texts, texts
 from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.gaps import QUESTIONS, gaps_from, impersonal, the_same
 from bot.help_center.index_replication import ReplicationStatus, replication_status
 from bot.help_center.schedule import NAME
+from bot.help_center.source_list import audiences_of, wanted
+from bot.help_center.status_texts import Watch
 from bot.store import audit, schedule, suggestions, traces
 from bot.store.cases import ref_of
 from bot.store.database import Database
-from knowledge.config import LEARNED, Audience, Config, read_config
+from knowledge.audience import Audience
+from knowledge.config import LEARNED, Config, read_config
 from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.knowledge_base import KnowledgeBase
-from knowledge.report import Progress
+from knowledge.report import BuildReport, Progress
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +94,9 @@ class Library:
 
     async def problems(self) -> str:
         """Everything that the last build of each base left out, in full."""
-        told = [texts.problems((await base.status()).left_out, audience=audience) for audience, base in self._all()]
+        told = [
+            status_texts.problems((await base.status()).left_out, audience=audience) for audience, base in self._all()
+        ]
         return "\n\n".join(told)
 
     async def status(self) -> str:
@@ -98,15 +104,17 @@ class Library:
         told = []
         for audience, base in self._all():
             status, failure = await base.status(), self.failures.get(audience)
+            replication = await self._replication_status(audience)
+            among = texts.among(status, replication) if replication else ()
             told.append(
-                texts.status(status, audience=audience, failure=failure, among=await self._replication_status(audience))
+                status_texts.status(status, audience=audience, now=self.clock.now(), failure=failure, among=among)
             )
         told += self._left_out()
         if self.source is None and self.database is not None:
             told.append("`KB_PATH` is not set: nothing is read.")
         if due := await self._due():
-            told.append(f"Next refresh {texts.moment(due)}.")
-        return texts.fitting("\n\n".join(told))
+            told.append(f"Next refresh {status_texts.moment(due)}.")
+        return status_texts.fitting("\n\n".join(told))
 
     async def search(self, query: str, only: Filter = EVERYTHING) -> str:
         """What a customer's question would find, with the scores, and what it finds in the internal base."""
@@ -115,9 +123,9 @@ class Library:
         async with asyncio.TaskGroup() as tasks:
             asked = [(a, base, tasks.create_task(base.search(query, only=only))) for a, base in self._all()]
         told = [texts.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
-        return texts.fitting("\n\n".join(told))
+        return status_texts.fitting("\n\n".join(told))
 
-    async def refresh(self, interrupt: Refresh, *, begins: Tell, watch: texts.Watch, by: str = "") -> str:
+    async def refresh(self, interrupt: Refresh, *, begins: Tell, watch: Watch, by: str = "") -> str:
         """Refresh the bases from their sources, and say what changed. Until it is done, the present index serves.
 
         `begins` is called once, when the refresh begins. From then on `watch` tracks its progress. `by` is the user
@@ -126,11 +134,11 @@ class Library:
         try:
             targets = await self.targets(interrupt)
         except KnowledgeError as error:
-            return f":warning: Not refreshed. {texts.plain(str(error))}"
+            return f":warning: Not refreshed. {status_texts.plain(str(error))}"
         await self._note(by, "kb_refresh", interrupt.only or "all", force=interrupt.force)
-        await begins(texts.JOINS if any(base.is_building for _, base in targets) else texts.BEGINS)
+        await begins(status_texts.JOINS if any(base.is_building for _, base in targets) else status_texts.BEGINS)
         told = [await self._refresh(audience, base, interrupt, watch) for audience, base in targets]
-        return texts.fitting("\n\n".join([*told, *self._left_out()]))
+        return status_texts.fitting("\n\n".join([*told, *self._left_out()]))
 
     async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
         """Refresh all bases, without a user who asked."""
@@ -139,7 +147,7 @@ class Library:
         except KnowledgeError as error:
             self.failures["public"] = f"The last refresh failed. {error}"
             return f"Not refreshed. {error}"
-        watch = texts.Watch(on_progress)
+        watch = Watch(on_progress)
         return "\n\n".join([await self._refresh(audience, base, Refresh(), watch) for audience, base in targets])
 
     async def catch_up(self, audience: Audience, *, force: bool) -> None:
@@ -180,9 +188,9 @@ class Library:
         try:
             status = await base.rollback()
         except KnowledgeError as error:
-            return f":warning: Not rolled back. {texts.plain(str(error))}"
+            return f":warning: Not rolled back. {status_texts.plain(str(error))}"
         await self._note(by, "kb_rollback", audience, generation=status.generation)
-        return texts.rolled_back(status, audience=audience)
+        return status_texts.rolled_back(status, audience=audience)
 
     async def gaps(self, days: int) -> str:
         """The questions of the last days that were not answered, grouped by meaning."""
@@ -202,7 +210,11 @@ class Library:
         async with self.database.transaction() as tx:
             over = await suggestions.cases_answered_in(tx, {each.thread for each in asked})
         answered = {thread: ref_of(case) for thread, case in over.items()}
-        return texts.fitting(texts.gaps(found, days=days, by_meaning=by_meaning, answered=answered))
+        return status_texts.fitting(texts.gaps(found, days=days, by_meaning=by_meaning, answered=answered))
+
+    def cost_of(self, report: BuildReport) -> float | None:
+        """What the embedder cost in a refresh, in dollars. None if that is not known."""
+        return self.price.of(Usage(report.embedded_tokens, 0)) if self.price else None
 
     def _all(self) -> list[tuple[Audience, KnowledgeBase]]:
         return list(self.bases.by_audience().items())
@@ -221,13 +233,8 @@ class Library:
         """The bases to refresh. Raises KnowledgeError if the sources can't be read, or the wanted one is not there."""
         learned = self.shelf.folder if self.shelf else None
         config: Config = await asyncio.to_thread(partial(read_config, self.place(), learned=learned))
-        wanted = [source for source in config.sources if not interrupt.only or source.name == interrupt.only]
-        if not wanted:
-            names = ", ".join(source.name for source in config.sources if source.name)
-            known = f"There are: {names}." if names else "KB_PATH names no sources: refresh it as a whole."
-            raise SourcesFaulty([f"There is no source {interrupt.only}. {known}"])
+        audiences = audiences_of(wanted(config, interrupt.only))
         self._compare(config)
-        audiences = {source.audience for source in wanted}
         targets = [(audience, base) for audience, base in self._all() if audience in audiences]
         if not targets:
             raise SourcesFaulty([ADDED])
@@ -242,7 +249,7 @@ class Library:
             if listed != is_open:
                 self.failures[audience] = ADDED if listed else GONE
 
-    async def _refresh(self, audience: Audience, base: KnowledgeBase, interrupt: Refresh, watch: texts.Watch) -> str:
+    async def _refresh(self, audience: Audience, base: KnowledgeBase, interrupt: Refresh, watch: Watch) -> str:
         watch.begin(audience)
         mark = await self._lay_out(audience)
         try:
@@ -255,11 +262,11 @@ class Library:
                 told = "nothing can be looked up: the knowledge base could not be built"
                 logger.error(told, extra={"base": audience, "reason": str(error)})
             self.failures[audience] = f"The last refresh failed. {error}"
-            return texts.not_refreshed(error, audience=audience, serves=serves)
+            return status_texts.not_refreshed(error, audience=audience, serves=serves)
         self.failures.pop(audience, None)
         if interrupt.only in ("", LEARNED):
             await self._has_read(audience, mark)
-        return texts.report(report, audience=audience, price=self.price)
+        return status_texts.report(report, audience=audience, cost=self.cost_of(report))
 
     async def _lay_out(self, audience: Audience) -> str:
         """Write the articles that staff added into the folder for the base's next build. Returns their mark."""

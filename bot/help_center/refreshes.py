@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.help_center import texts
+from bot.help_center import status_texts
 from bot.help_center.library import Library, Refresh
 from bot.slack.api.chat import Chat
 from bot.slack.api.transport import Block
@@ -35,7 +35,7 @@ class Tell(Protocol):
 class _Run:
     """One refresh that a person asked for."""
 
-    watch: texts.Watch = field(default_factory=texts.Watch)
+    watch: status_texts.Watch = field(default_factory=status_texts.Watch)
     pressed: asyncio.Event = field(default_factory=asyncio.Event)
     address: str = ""
     """The response_url of the last interaction. Empty before the first."""
@@ -76,7 +76,7 @@ class Refreshes:
         """The button was pressed: update the message. `address` is the interaction's response_url."""
         run = self._runs.get(key)
         if run is None:
-            status = texts.fitting(f"{texts.FORGOTTEN}\n\n{await self._library.status()}")
+            status = status_texts.fitting(f"{status_texts.FORGOTTEN}\n\n{await self._library.status()}")
             await self._chat.respond(address, text=status, replace=True)
         elif run.report:
             await self._chat.respond(address, text=run.report, replace=True)

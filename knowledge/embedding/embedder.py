@@ -1,23 +1,14 @@
-"""The protocol of an embedder, and how the builder's process makes the same one."""
+"""The protocol of an embedder."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge.embedding.recipe import Recipe
+
 Vectors = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What the builder's process needs to make the same embedder."""
-
-    arguments: tuple[str, ...]
-    """The arguments for the command line. They never contain a secret: every process on the machine can read them."""
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The variables for the environment: keys and other secrets."""
 
 
 class Embedder(Protocol):

@@ -19,7 +19,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from knowledge.embedding.bert import Bert
-from knowledge.embedding.embedder import Recipe, Vectors
+from knowledge.embedding.embedder import Vectors
+from knowledge.embedding.recipe import folder_recipe
 from knowledge.embedding.safetensors import open_tensors
 from knowledge.errors import EmbedderFailed
 
@@ -41,8 +42,8 @@ class FolderEmbedder:
         """Open the model. Raises EmbedderFailed with a sentence if the folder has no usable model."""
         folder = folder.absolute()
         self._tokens_from = folder / TOKENIZER
-        self.name = f"folder/{folder.name}"
-        self.recipe = Recipe(("--embedder", "folder", "--model-folder", str(folder)))
+        self.recipe = folder_recipe(folder)
+        self.name = self.recipe.name
         try:
             _check_pooling(folder / POOLING)
             self._tokenizer = Tokenizer.from_file(str(self._tokens_from))

@@ -8,7 +8,8 @@ import numpy as np
 from openai import AsyncOpenAI, OpenAIError
 
 from knowledge.chunking import count_tokens
-from knowledge.embedding.embedder import Recipe, Vectors
+from knowledge.embedding.embedder import Vectors
+from knowledge.embedding.recipe import openai_recipe
 from knowledge.errors import EmbedderFailed
 
 DEFAULT_MODEL = "text-embedding-3-small"
@@ -31,11 +32,10 @@ class OpenAIEmbedder:
         self._client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=RETRIES)
         self._model = model
         self._places = asyncio.Semaphore(CONCURRENCY)
-        self.name = f"openai/{model}"
         self.dim = 0
         """The length of a vector. 0 until the first answer."""
-        where = ("--base-url", base_url) if base_url else ()
-        self.recipe = Recipe(("--embedder", "openai", "--model", model, *where), {"OPENAI_API_KEY": api_key})
+        self.recipe = openai_recipe(api_key=api_key, base_url=base_url, model=model)
+        self.name = self.recipe.name
         self.fingerprint = hashlib.blake2b(f"{model}\n{base_url or ''}".encode(), digest_size=16).hexdigest()
 
     def count_tokens(self, text: str) -> int:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from knowledge.embedding.embedder import Recipe, Vectors
+from knowledge.embedding.embedder import Vectors
+from knowledge.embedding.recipe import TABLE_NAME, table_recipe
 from knowledge.embedding.safetensors import open_tensors
 from knowledge.errors import EmbedderFailed
 
@@ -46,8 +47,8 @@ def load_installed_table() -> "TableEmbedder":
 class TableEmbedder:
     """Means of table vectors: 0.1 ms a query, thousands of chunks a second, nothing to download."""
 
-    name = "table/l2_supercat_256"
-    recipe = Recipe(("--embedder", "table"))
+    name = TABLE_NAME
+    recipe = table_recipe()
     window_words = 40
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -18,7 +18,6 @@ from knowledge.sources.files import Quarantined, Unfit
 from knowledge.sources.html import read_html
 from knowledge.sources.notebook import read_notebook
 from knowledge.sources.org import read_org
-from knowledge.sources.pdf import read_pdf
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})""", re.IGNORECASE)
 
@@ -54,7 +53,8 @@ def _read(
             case ".docx":
                 yield read_docx(content, path=path)
             case ".pdf":
-                yield read_pdf(content, path=path)
+                pdf: Document = importlib.import_module("knowledge.sources.pdf").read_pdf(content, path=path)
+                yield pdf
             case ".ipynb":
                 yield read_notebook(decode(content), path=path)
             case ".rst":

@@ -10,7 +10,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from knowledge.addresses import PrivateAddress, any_private, is_private_host, open_connector
+from knowledge.addresses import PrivateAddress, any_private, is_private_host
+from knowledge.connectors import open_connector
 from knowledge.sources.robots import AGENT
 
 CONNECT_TIMEOUT = 5.0

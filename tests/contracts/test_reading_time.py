@@ -47,7 +47,7 @@ from bot.guard.values import durations, read_values
 from bot.guard.values import plain as plain_values
 from bot.help_center.articles import names_of
 from bot.help_center.gaps import impersonal
-from bot.help_center.texts import plain
+from bot.help_center.status_texts import plain
 from bot.language import rhetoric
 from bot.language.matching import PATTERNS, matcher, unquoted
 from bot.language.sentences import language_of

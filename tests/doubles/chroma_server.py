@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from demo.ports import free_port
-from knowledge.vectors import ChromaCollection, create
+from knowledge.generations import ChromaCollection
+from knowledge.vectors import create
 from tests.patience import patience
 
 START_SECONDS = patience(60.0)

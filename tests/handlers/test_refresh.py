@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.help_center import texts
+from bot.help_center import status_texts
 from bot.help_center.library import Bases, Library
 from bot.help_center.refreshes import Refreshes
 from handlers import commands
@@ -83,7 +83,7 @@ async def wired(tmp_path: Path) -> AsyncIterator[Wired]:
 
 async def test_each_press_shows_in_the_same_message_how_far_it_is_and_the_report_takes_its_place(wired: Wired) -> None:
     await wired.runs()
-    first = await wired.one(texts.BEGINS)
+    first = await wired.one(status_texts.BEGINS)
     assert "Show progress" in str(first)
 
     await wired.interactions(first)
@@ -101,10 +101,10 @@ async def test_each_press_shows_in_the_same_message_how_far_it_is_and_the_report
 
 async def test_who_never_presses_reads_two_messages(wired: Wired) -> None:
     await wired.runs()
-    await wired.one(texts.BEGINS)
+    await wired.one(status_texts.BEGINS)
     await wired.end()
     first, report = await wired.read(lambda seen: len(seen) == 2)
-    assert (first["text"], REPORT in report["text"]) == (texts.BEGINS, True)
+    assert (first["text"], REPORT in report["text"]) == (status_texts.BEGINS, True)
 
     await wired.interactions(first)
     shown, _ = await wired.read(lambda seen: all(REPORT in each["text"] for each in seen))
@@ -114,7 +114,7 @@ async def test_who_never_presses_reads_two_messages(wired: Wired) -> None:
 
 async def test_any_number_of_interactions_uses_up_no_address(wired: Wired) -> None:
     await wired.runs()
-    await wired.interactions(await wired.one(texts.BEGINS))
+    await wired.interactions(await wired.one(status_texts.BEGINS))
     # The base tells its own progress once, when it begins.
     message = await wired.one("embedding, 30 of 120")
     for done in range(12):
@@ -128,7 +128,7 @@ async def test_any_number_of_interactions_uses_up_no_address(wired: Wired) -> No
 async def test_who_asks_during_a_refresh_has_a_message_that_progresses_too(wired: Wired) -> None:
     wired.base.is_building = True
     await wired.runs()
-    message = await wired.one(texts.JOINS)
+    message = await wired.one(status_texts.JOINS)
     await wired.interactions(message)
     await wired.one("embedding, 30 of 120")
     await wired.end()
@@ -137,7 +137,7 @@ async def test_who_asks_during_a_refresh_has_a_message_that_progresses_too(wired
 
 async def test_after_a_restart_a_press_tells_what_serves_and_the_button_goes(wired: Wired) -> None:
     await wired.runs()
-    message = await wired.one(texts.BEGINS)
+    message = await wired.one(status_texts.BEGINS)
     await wired.open()
     await wired.interactions(message)
     shown = await wired.one("isn't known here")
@@ -153,7 +153,7 @@ async def test_what_cannot_begin_has_no_button(wired: Wired) -> None:
 @pytest.mark.parametrize("why", ["left", "unknown"])
 async def test_whoever_is_not_surely_staff_learns_nothing_by_a_press(wired: Wired, why: str) -> None:
     await wired.runs()
-    message = await wired.one(texts.BEGINS)
+    message = await wired.one(status_texts.BEGINS)
     await wired.open()
     if why == "left":
         wired.workspace.channel("C0AGENTS").members.remove("U0AGENTA")
@@ -163,5 +163,5 @@ async def test_whoever_is_not_surely_staff_learns_nothing_by_a_press(wired: Wire
         await wired.slack.breaks(method="conversations.members", do="internal_error")
         await wired.interactions(message)
     first, refusal = await wired.read(lambda seen: len(seen) == 2)
-    assert first["text"] == texts.BEGINS
+    assert first["text"] == status_texts.BEGINS
     assert "support team" in refusal["text"]

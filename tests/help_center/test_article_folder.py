@@ -10,7 +10,7 @@ import pytest
 
 from bot.help_center.article_folder import INDEX_RETRY_DELAY, MARK, QUESTIONS, ArticleFolder, Publishing, page
 from bot.help_center.library import BEHIND, Bases, Library, Refresh
-from bot.help_center.texts import Watch
+from bot.help_center.status_texts import Watch
 from bot.store import suggestions
 from bot.store.database import Database
 from bot.store.suggestions import Suggestion

@@ -25,11 +25,12 @@ from bot.store import alias
 from bot.store.alias import Alias
 from bot.store.database import Database, open_database
 from knowledge import knowledge_base
-from knowledge.config import Audience
+from knowledge.audience import Audience
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildFailed, BuildRefused, KnowledgeError
 from knowledge.generations import Generations
-from knowledge.knowledge_base import KnowledgeBase, Status, open_knowledge_base
+from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
+from knowledge.status import Status
 from tests.doubles.chroma_server import ChromaServer, open_chroma_server
 from tests.doubles.clock import ManualClock
 from tests.help_center.test_library import STATUS
@@ -328,7 +329,7 @@ async def test_what_a_machine_that_is_no_more_has_left_on_the_server_is_removed_
 def test_names_of_many_machines_do_not_fill_the_message() -> None:
     wanted = Alias(NAME, "new", "a", 1.0)
     machines = tuple(Alias(f"{NAME}@{number}", "old", f"host-{number}", 1.0) for number in range(50))
-    told = texts.status(replace(STATUS, content="new"), audience="public", among=ReplicationStatus(wanted, machines))
+    (told,) = texts.among(replace(STATUS, content="new"), ReplicationStatus(wanted, machines))
     assert "50 of 50 machines" in told
     assert "host-49" not in told
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,17 +11,19 @@ import pytest
 from sqlalchemy import select
 
 from bot.agent.endpoints import Price
-from bot.help_center import texts
+from bot.help_center import status_texts
 from bot.help_center.library import Bases, Library, Refresh
+from bot.help_center.status_texts import Watch
 from bot.store import inbox, schedule, schema, turns
 from bot.store.database import Database
 from knowledge.documents import Notice
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError
 from knowledge.generations import IndexedSource
-from knowledge.knowledge_base import Findings, Status
+from knowledge.knowledge_base import Findings
 from knowledge.passages import Hit
 from knowledge.report import BuildReport, LeftOut, Progress
 from knowledge.sources.files import Quarantined
+from knowledge.status import Status
 from tests.doubles.clock import ManualClock
 from tests.store.rows import a_turn
 from tests.turns.arrivals import arrival
@@ -145,11 +148,11 @@ def library(
 
 
 async def test_a_refresh_tells_that_it_begins_and_what_changed_and_knows_how_far_it_is(listed: Path) -> None:
-    received, watch = Received(), texts.Watch()
+    received, watch = Received(), status_texts.Watch()
     base = FakeBase(progress=Progress("embed", 30, 120))
     report = await library(base, source=listed).refresh(Refresh("help", force=True), begins=received, watch=watch)
 
-    assert received.texts == [texts.BEGINS]
+    assert received.texts == [status_texts.BEGINS]
     assert "embedding, 30 of 120" in watch.text()
     assert "███░░░░░░░░░" in watch.text()
     assert base.asked == [("help", True)]
@@ -158,17 +161,17 @@ async def test_a_refresh_tells_that_it_begins_and_what_changed_and_knows_how_far
 
 async def test_a_request_during_a_refresh_is_told_that_it_shares_the_next(listed: Path) -> None:
     received = Received()
-    await library(FakeBase(is_building=True), source=listed).refresh(Refresh(), begins=received, watch=texts.Watch())
-    assert received.texts == [texts.JOINS]
+    await library(FakeBase(is_building=True), source=listed).refresh(Refresh(), begins=received, watch=Watch())
+    assert received.texts == [status_texts.JOINS]
 
 
 async def test_each_base_is_refreshed_from_its_own_sources(listed: Path) -> None:
     write(listed, SOURCES + INTERNAL)
     public, internal = FakeBase(), FakeBase()
     both = library(public, internal, source=listed)
-    told = await both.refresh(Refresh(), begins=Received(), watch=texts.Watch())
+    told = await both.refresh(Refresh(), begins=Received(), watch=Watch())
     assert told.count("refreshed*") == 2
-    assert "Internal" in await both.refresh(Refresh("notes"), begins=Received(), watch=texts.Watch())
+    assert "Internal" in await both.refresh(Refresh("notes"), begins=Received(), watch=Watch())
     assert (public.asked, internal.asked) == ([("", False)], [("", False), ("notes", False)])
 
 
@@ -184,20 +187,20 @@ async def test_each_base_is_refreshed_from_its_own_sources(listed: Path) -> None
 async def test_what_cannot_be_refreshed_is_told_at_once(listed: Path, text: str, only: str, told: str) -> None:
     write(listed, text)
     received = Received()
-    assert told in await library(FakeBase(), source=listed).refresh(Refresh(only), begins=received, watch=texts.Watch())
+    assert told in await library(FakeBase(), source=listed).refresh(Refresh(only), begins=received, watch=Watch())
     assert received.texts == []
 
 
 async def test_without_kb_path_there_is_nothing_to_refresh() -> None:
     alone = library(FakeBase())
-    assert "KB_PATH is not set" in await alone.refresh(Refresh(), begins=Received(), watch=texts.Watch())
+    assert "KB_PATH is not set" in await alone.refresh(Refresh(), begins=Received(), watch=Watch())
     assert "KB_PATH is not set" in await alone.refresh_all()
 
 
 async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(listed: Path) -> None:
     public = library(FakeBase(), source=listed)
     write(listed, SOURCES + INTERNAL)
-    told = await public.refresh(Refresh(), begins=Received(), watch=texts.Watch())
+    told = await public.refresh(Refresh(), begins=Received(), watch=Watch())
     assert "3 added" in told
     assert "restart Frontdesk" in told
     assert "restart Frontdesk" in await public.status()
@@ -212,7 +215,7 @@ async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(lis
 async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, error: KnowledgeError) -> None:
     base = FakeBase(outcome=error)
     told = library(base, source=listed)
-    assert "keeps serving" in await told.refresh(Refresh(), begins=Received(), watch=texts.Watch())
+    assert "keeps serving" in await told.refresh(Refresh(), begins=Received(), watch=Watch())
     assert "The last refresh failed." in await told.status()
     assert "<died>" not in await told.status()
     base.outcome = REPORT
@@ -222,7 +225,7 @@ async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, er
 
 async def test_who_refreshed_and_rolled_back_is_written_down(listed: Path, database: Database) -> None:
     desk = library(FakeBase(), source=listed, database=database)
-    await desk.refresh(Refresh(force=True), begins=Received(), watch=texts.Watch(), by="U0AGENTA")
+    await desk.refresh(Refresh(force=True), begins=Received(), watch=Watch(), by="U0AGENTA")
     await desk.roll_back(by="U0AGENTB")
     async with database.transaction() as tx:
         rows = (await tx.execute(select(schema.audit))).all()
@@ -236,22 +239,22 @@ async def test_who_refreshed_and_rolled_back_is_written_down(listed: Path, datab
 
 
 def test_a_report_tells_everything_that_an_operator_wants_to_know() -> None:
-    told = texts.report(REPORT, audience="public", price=Price(0.02, 0.02, 0.02))
+    told = status_texts.report(REPORT, audience="public", cost=0.0004)
     assert "in 4.2 s" in told
     assert "80 passages embedded, about 20,000 tokens, $0.0004." in told
     assert "`site` is stale: It is away." in told
     assert "left out `help/bomb.docx`: unpacks to more than 50 MB" in told
-    assert "$" not in texts.report(replace(REPORT, embedded_tokens=0), audience="public")
+    assert "$" not in status_texts.report(replace(REPORT, embedded_tokens=0), audience="public")
 
 
 def test_what_was_left_out_is_named_in_part_in_slack_and_in_full_on_request(tmp_path: Path) -> None:
     files = tuple(Quarantined(f"help/{number}.docx", "encrypted") for number in range(40))
     LeftOut(files, {"*.png": 7, "*.css": 90}).save(tmp_path)
     kept = LeftOut.load(tmp_path)
-    told = texts.report(replace(REPORT, quarantined=files, passed_over=kept.passed_over), audience="public")
+    told = status_texts.report(replace(REPORT, quarantined=files, passed_over=kept.passed_over), audience="public")
     assert "more left out. `frontdesk kb status --problems` lists them all." in told
     assert "Not read, 97 files: `*.css` (90), `*.png` (7)" in told
-    every = texts.problems(kept, audience="public").splitlines()
+    every = status_texts.problems(kept, audience="public").splitlines()
     assert len(every) == 1 + 40 + 2
     assert every[1] == "`help/0.docx`: encrypted"
     assert LeftOut.load(tmp_path / "nowhere") == LeftOut()
@@ -274,21 +277,21 @@ async def test_a_first_build_that_failed_is_an_error_in_words(
 
 def test_an_index_that_was_damaged_and_is_made_anew_is_told_so() -> None:
     mended = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=(), mended=True)
-    told = texts.report(mended, audience="public")
+    told = status_texts.report(mended, audience="public")
     assert "was damaged and was rebuilt" in told
     assert "Generation 8 serves now" in told
 
 
 def test_an_idle_refresh_is_one_line() -> None:
     idle = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=())
-    assert texts.report(idle, audience="public").count("\n") == 0
-    assert "nothing has changed" in texts.report(idle, audience="public")
+    assert status_texts.report(idle, audience="public").count("\n") == 0
+    assert "nothing has changed" in status_texts.report(idle, audience="public")
 
 
 def test_the_status_counts_invisible_characters_and_names_secrets_by_document_and_kind() -> None:
     many = tuple(Notice(f"help/<{number}>.md", "AWS key", 1, 2, "help") for number in range(7))
     hidden = (Notice("help/a.md", "", 1_200, origin="help"), Notice("help/b.md", "", 1, origin="help"))
-    text = texts.status(replace(STATUS, notices=(*many, *hidden)), audience="public")
+    text = status_texts.status(replace(STATUS, notices=(*many, *hidden)), audience="public", now=0.0)
     source, counted = text[text.index("• `help`") :].split("\n")[:2]
     assert "1,150 documents" in source
     assert counted.strip() == (
@@ -296,8 +299,8 @@ def test_the_status_counts_invisible_characters_and_names_secrets_by_document_an
     )
     assert "`help/&lt;0&gt;.md` contains a secret (AWS key): 2 passages not served." in text
     assert "… and 2 more secrets." in text
-    assert "only staff can find it" in texts.status(replace(STATUS, notices=many), audience="internal")
-    assert "invisible" not in texts.status(STATUS, audience="public")
+    assert "only staff can find it" in status_texts.status(replace(STATUS, notices=many), audience="internal", now=0.0)
+    assert "invisible" not in status_texts.status(STATUS, audience="public", now=0.0)
 
 
 async def test_the_status_tells_everything_and_when_the_next_refresh_is(listed: Path, database: Database) -> None:
@@ -360,10 +363,10 @@ async def test_rolling_back_tells_what_serves_and_for_how_long() -> None:
 def test_whatever_happens_it_fits_into_one_message() -> None:
     many = tuple(Quarantined(f"{'x' * 200}{n}.md", "<" * 2_000) for n in range(300))
     sources = tuple(IndexedSource("/srv/" + "s" * 300, 1, f"s{n}", "why " * 500) for n in range(60))
-    text = texts.report(replace(REPORT, quarantined=many, sources=sources), audience="public")
-    assert len(texts.fitting(text)) <= texts.MESSAGE_CHARACTERS
-    assert len(texts.fitting("x" * 50_000)) <= texts.MESSAGE_CHARACTERS
-    assert texts.fitting("short") == "short"
+    text = status_texts.report(replace(REPORT, quarantined=many, sources=sources), audience="public")
+    assert len(status_texts.fitting(text)) <= status_texts.MESSAGE_CHARACTERS
+    assert len(status_texts.fitting("x" * 50_000)) <= status_texts.MESSAGE_CHARACTERS
+    assert status_texts.fitting("short") == "short"
 
 
 # What was not answered
@@ -405,3 +408,18 @@ async def test_without_vectors_only_the_same_words_count_together(database: Data
 
 async def test_without_a_database_no_gaps_are_known() -> None:
     assert "Without a database" in await library(FakeBase()).gaps(30)
+
+
+def test_the_status_says_how_old_the_index_is_and_what_was_left_out_by_reason() -> None:
+    files = [Quarantined(f"a/{number}.md", "empty") for number in range(5)]
+    files += [Quarantined("b.docx", "protected by a password"), Quarantined("c.pdf", "no text layer: a scan?")]
+    files += [Quarantined("d.md", "larger than 5 MB"), Quarantined("e.md", "binary, not text")]
+    built = datetime.fromisoformat(STATUS.built_at).timestamp()
+    left_out = replace(STATUS, left_out=LeftOut(tuple(files), {"*.png": 3}))
+    text = status_texts.status(left_out, audience="public", now=built + 3 * 86_400 + 5)
+    assert "(3 days ago)" in text
+    assert "9 left out; `frontdesk kb status --problems` lists them all:" in text
+    assert "5x empty, for example `a/0.md`" in text
+    assert "2x for 2 other reasons" in text
+    assert "Not read, 3 files: `*.png` (3)" in text
+    assert "just now" in status_texts.status(STATUS, audience="public", now=built)

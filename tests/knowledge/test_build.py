@@ -13,7 +13,8 @@ from knowledge.build import build, repair
 from knowledge.catalog import CatalogReader
 from knowledge.chunking import LIMIT
 from knowledge.config import BuildOptions
-from knowledge.embedding.embedder import Recipe, Vectors
+from knowledge.embedding.embedder import Vectors
+from knowledge.embedding.recipe import Recipe
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
@@ -27,7 +28,7 @@ class CountingEmbedder:
     """The table, counting the texts, failing when told, and able to pass for another embedder."""
 
     name = "table/counted"
-    recipe = Recipe(())
+    recipe = Recipe("", ())
 
     def __init__(self, table: TableEmbedder, *, window_words: int = 40) -> None:
         self._table = table

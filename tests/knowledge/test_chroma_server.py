@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from knowledge.embedding.table import TableEmbedder
-from knowledge.generations import Generations
+from knowledge.generations import ChromaCollection, Generations
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
-from knowledge.vectors import ChromaCollection, VectorIndex
+from knowledge.vectors import VectorIndex
 from tests.doubles.chroma_server import START_SECONDS, ChromaServer, open_chroma_server
 
 pytestmark = [

@@ -12,7 +12,8 @@ import pytest
 
 from knowledge import knowledge_base
 from knowledge.build import build
-from knowledge.embedding.embedder import Recipe, Vectors
+from knowledge.embedding.embedder import Vectors
+from knowledge.embedding.recipe import Recipe
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildFailed, BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
@@ -29,7 +30,7 @@ from tests.patience import patience
 class BrokenEmbedder:
     """The table's twin whose service is gone."""
 
-    recipe = Recipe(())
+    recipe = Recipe("", ())
 
     def __init__(self, table: TableEmbedder) -> None:
         self.name = table.name

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from knowledge.audience import Audience
 from knowledge.build import build
-from knowledge.config import Audience, BuildOptions, read_config
+from knowledge.config import BuildOptions, read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.filters import Filter

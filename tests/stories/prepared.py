@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from demo.world import PAGES
-from knowledge.config import Audience
+from knowledge.audience import Audience
 from knowledge.embedding.table import TableEmbedder
 from knowledge.knowledge_base import open_knowledge_base
 

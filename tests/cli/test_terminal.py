@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from bot.cli.progress import ProgressLine
+from bot.cli.terminal import ProgressLine
 from knowledge.report import Progress
 
 

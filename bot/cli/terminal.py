@@ -1,11 +1,13 @@
-"""How far a build is, on standard error: one line that changes on a terminal, otherwise a line for each phase."""
+"""Words on a terminal: how far a build is, and Slack's markup as plain text."""
 
+import html
+import re
 import shutil
 import time
 from collections.abc import Callable
 from typing import TextIO
 
-from bot.help_center import texts
+from bot.help_center import status_texts
 from knowledge.report import Phase, Progress
 
 MIN_SHARE = 0.05
@@ -33,10 +35,10 @@ class ProgressLine:
         if self._is_terminal:
             # A line that wraps could not be replaced.
             width = shutil.get_terminal_size().columns - 1
-            line = f"{texts.progress(progress).replace('`', '')}{self._left(progress)}"
+            line = f"{status_texts.progress(progress).replace('`', '')}{self._left(progress)}"
             self._write(f"\r\x1b[K{line[:width]}")
         elif is_new:
-            self._write(f"{texts.phase(progress)}\n")
+            self._write(f"{status_texts.phase(progress)}\n")
 
     def end(self) -> None:
         """Clear the line."""
@@ -54,3 +56,9 @@ class ProgressLine:
             return ""
         seconds = past * (progress.of - progress.done) / progress.done
         return f", {seconds:.0f} s left" if seconds < 100 else f", {seconds / 60:.0f} min left"
+
+
+def as_plain(mrkdwn: str) -> str:
+    """Slack's markup as a terminal shows it: dates by their fallback, no stars, no entities."""
+    text = re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", mrkdwn)
+    return html.unescape(text.replace("*", "").replace("`", "").replace(":warning:", "!"))
