@@ -61,6 +61,8 @@ class Wants:
     """Asks how far something is."""
     own_orders: bool
     """Speaks of the customer's own orders."""
+    lists: bool
+    """Asks to see their own orders."""
     how: bool
     """Asks how something is done."""
     general: bool
@@ -96,7 +98,8 @@ class Wants:
     def own_listed(self) -> bool:
         """Asks about all of their own orders; how things are done, and what to do in trouble, the pages tell."""
         particular = not self.general or self.where or self.contents
-        return self.own_orders and particular and not self.how and not self.trouble
+        own = self.lists or (self.own_orders and particular)
+        return own and not self.how and not self.trouble
 
 
 def read_wants(text: str) -> Wants:
@@ -119,6 +122,7 @@ def read_wants(text: str) -> Wants:
         parcels=_tracking_numbers(_ORDER_NUMBER.sub(" ", text)),
         where=where,
         own_orders=own,
+        lists=_says("listing", text),
         how=_says("how", text),
         general=general,
         contents=_says("contents", text) or _says("paid", text),

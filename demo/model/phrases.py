@@ -286,7 +286,7 @@ PHRASES: Mapping[str, Phrases] = {
         payment="Zahlung: {status}.",
         total="**{order}** vom {placed} kostet insgesamt {total}.",
         ships_to="**{order}** geht nach {place}.",
-        carried="**{order}** kommt mit {carrier}, Sendungsnummer {number}.",
+        carried="Das Paket zu **{order}** kommt mit {carrier}, die Sendungsnummer ist {number}.",
         arrives="**{order}**: Das Paket mit {carrier} ist voraussichtlich am {expected} da (Sendungsnummer {number}).",
         changes={
             "cancel": "Stornieren kann ich **{order}** nicht selbst.",

@@ -22,12 +22,13 @@ BEFORE_COUNTS = 0.5
 RANK_COUNTS = 0.1
 """How much a passage loses by each that stands before it."""
 
-KNOWN_SHARE = 0.34
+KNOWN_SHARE = 0.3
 """The least share of a question's telling words that is searched for alone."""
 TITLED_COUNTS = 0.5
 """The weight of a subject in the text of a page whose title has it, where it tells no part from another."""
 
 _PASSAGE = re.compile(r"""<(passage|document)\b((?:"[^"]*"|[^">])*)>\s*(.*?)\s*</\1>""", re.DOTALL)
+_UNCERTAIN = 'uncertain="yes"'
 _TITLE = re.compile(r'title="([^"]*)"')
 _NUMBERED = re.compile(r"^\[\d+\] +(.+)\n((?:(?!\[\d+\] ).*\n?)+)", re.MULTILINE)
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
@@ -119,6 +120,7 @@ _EMPTY = frozenset().union(
     ),
     ("long", "much", "many", "lama", "lange", "dauert", "tarda", "tardan", "mean", "means", "anymore", "able", "one"),
     (
+        *("new", "habt", "gibt", "ihr", "guys", "physical"),
         "too",
         "very",
         "really",
@@ -177,6 +179,8 @@ class Passage:
 
     title: str
     text: str
+    uncertain: bool = False
+    """Whether the desk marks it as one that may not hold the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +198,17 @@ class Quote:
     """Whether its title or heading speaks of what the question asks."""
     titled: bool = True
     """Whether its title does."""
+    about: bool = True
+    """Whether the question names something that shops are asked, and the title speaks of it."""
+    uncertain: bool = False
+    """Whether the passage is marked as one that may not hold the answer."""
 
 
 def read_passages(texts: Iterable[str]) -> list[Passage]:
     """The passages in messages and results: marked by tags, or numbered like "[1] Title"."""
     passages: list[Passage] = []
     for text in texts:
-        tagged = [Passage(_title(match[2]), match[3]) for match in _PASSAGE.finditer(text)]
+        tagged = [Passage(_title(match[2]), match[3], _UNCERTAIN in match[2]) for match in _PASSAGE.finditer(text)]
         passages += tagged or [Passage(match[1].strip(), match[2]) for match in _NUMBERED.finditer(text)]
     return list(dict.fromkeys(passages))
 
@@ -295,16 +303,26 @@ def best_quote(
         share = _answers_faq(page, weights) / (1 + RANK_COUNTS * rank)
         for block in _blocks(passage):
             score = share * (about + _block_score(block, within, asks=asks) / total)
-            ranked.append((score, whole / total, page, block))
+            ranked.append((score, whole / total, passage, block))
     if not ranked:
         return None
-    _, fit, page, block = max(ranked, key=lambda entry: entry[0])
+    _, fit, passage, block = max(ranked, key=lambda entry: entry[0])
+    page = passage.title.split(" › ")[0]
     if not fit > 0:
         return None
     asked = {term: weight for term, weight in weights.items() if term & _asked_about()}
     headed = not asked or bool(_held(f"{page} {block.heading}", asked))
     titled = bool(not asked or _held(page, asked))
-    return Quote(page, block.told(weights, limit=limit), block.kind != "prose", fit, headed=headed, titled=titled)
+    return Quote(
+        page,
+        block.told(weights, limit=limit, wanted=kinds_of_answer(question) if before else ()),
+        block.kind != "prose",
+        fit,
+        headed=headed,
+        titled=titled,
+        about=bool(asked) and titled,
+        uncertain=passage.uncertain,
+    )
 
 
 def _answers_faq(title: str, weights: "_Weights") -> float:
@@ -339,6 +357,11 @@ def _block_score(block: "_Block", weights: "_Weights", *, asks: str) -> float:
     return best + 0.5 * whole + apt + 0.2 * sum(below.values()) * (1 - block.place)
 
 
+def kinds_of_answer(question: str) -> list[str]:
+    """The figures that it asks for: clock, price, time."""
+    return [kind for kind, pattern in _ASKS_FOR.items() if pattern.search(question)]
+
+
 def asks_for(question: str) -> str:
     """What kind of answer it wants: steps, clock, price, time; empty for any other."""
     if _ASKS_FOR_STEPS.match(question):
@@ -358,7 +381,7 @@ class _Block:
     place: int = 0
     """How many blocks stand before it under its heading."""
 
-    def told(self, weights: "_Weights", *, limit: int) -> str:
+    def told(self, weights: "_Weights", *, limit: int, wanted: Sequence[str]) -> str:
         """The part to quote."""
         scores = [_carried(unit, weights) for unit in self.units]
         best = scores.index(max(scores))
@@ -370,7 +393,10 @@ class _Block:
         least = min(scores) if self.kind == "table" else 0.0  # what every row holds tells no row from another
         chosen = [n for n, score in enumerate(scores) if score - least >= 0.6 * (scores[best] - least)][:7]
         lead = self.lead if self.kind == "table" else self._head
-        return "\n".join(filter(None, [lead, *(self.units[n] for n in chosen)]))
+        units = [self.units[n] for n in chosen]
+        if self.kind == "table" and len(wanted) == 1:
+            units = [_cells(unit, _IS[wanted[0]]) for unit in units]
+        return "\n".join(filter(None, [lead, *units]))
 
     @property
     def _head(self) -> str:
@@ -388,6 +414,14 @@ class _Block:
                 first -= 1
             else:
                 return self.units[first:last]
+
+
+def _cells(row: str, wanted: re.Pattern[str]) -> str:
+    """A row that is told, with only those cells that hold what is wanted; all of them when none does."""
+    first, colon, rest = row.partition("**: ")
+    cells = rest.split(", ")
+    kept = [cell for cell in cells if wanted.search(cell)]
+    return f"{first}{colon}{', '.join(kept)}" if colon and kept else row
 
 
 def _blocks(passage: Passage) -> Iterator[_Block]:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from demo.model.conversation import Talk
 from demo.model.intents import Change, Wants, read_wants
 from demo.model.memory import meant, whole_number
-from demo.model.quoting import subjects
+from demo.model.quoting import names_subject, subjects
 from demo.model.splitting import requests_in
 from demo.model.topics import Topic, leant_on
 
 _SHORT = 90
 """The most characters of a request that can speak of an order without naming it."""
+_WAITING = frozenset({"late", "arrive", "back"})
+"""Subjects of those who wait."""
 _PAGES: Mapping[Change, str] = {
     "cancel": "cancelling order processing",
     "refund": "",
@@ -74,8 +76,15 @@ def _read(talk: Talk, text: str) -> Request:
         spoken_of and (wants.how or (wants.trouble and not wants.where))
     )
     page = _PAGES[change] if change else text if asks_page else ""
-    before = leant_on(replace(talk, said=text)) if asks_page and not spoken_of else ""
+    before = _before(talk, text, wants) if asks_page and not spoken_of else ""
     return Request(text, wants, orders, parcels, named, unclear, listed, change, page, before)
+
+
+def _before(talk: Talk, text: str, wants: Wants) -> str:
+    """The earlier message without which it makes no sense: of a follow-up, and of one that only says what is late."""
+    if wants.late and not names_subject(text, besides=_WAITING):
+        return next((earlier for earlier in talk.earlier[:4] if subjects(earlier)), "")
+    return leant_on(replace(talk, said=text))
 
 
 def _leans_on_order(talk: Talk, text: str, wants: Wants) -> bool:
@@ -87,8 +96,9 @@ def _leans_on_order(talk: Talk, text: str, wants: Wants) -> bool:
         return subject_count <= 2
     if wants.change:
         return wants.leans or subject_count <= 2 or not meant(talk, text, wants).unclear
-    about = wants.where or wants.contents or wants.aspect is not None
-    return about and (wants.leans or wants.goes_on or subject_count <= 1)
+    if wants.aspect:
+        return wants.leans or wants.goes_on or subject_count <= (3 if wants.aspect == "paid" else 2)
+    return (wants.where or wants.contents) and (wants.leans or wants.goes_on or subject_count <= 1)
 
 
 def topic_of(requests: Sequence[Request]) -> Topic | None:

@@ -13,7 +13,7 @@ LISTED_WORDS = 4
 _ASKING = (
     r"(?:where|when|how|what|which|who|why|can|could|may|do|does|did|is|are|will|would|has|have"
     r"|di ?mana|kapan|bagaimana|gimana|berapa|apa(?:kah)?|bisa(?:kah)?|kenapa"
-    r"|wo|wann|wie|was|welche\w*|wer|warum|kann|k[oö]nn\w+|darf|gibt|ist|sind|hat|habe"
+    r"|wo|wann|wie|was|welche\w*|wer|warum|kann|k[oö]nn\w+|darf|gibt|ist|sind|hat|hab\w+"
     r"|¿?(?:d[oó]nde|cu[aá]ndo|c[oó]mo|qu[eé]|cu[aá]l\w*|cu[aá]nt\w*|puedo|pueden?|hay|est[aá])"
     r"|où|quand|comment|combien|quel\w*|pourquoi|qu['’]\w+|est-ce|puis-je|peut-on|pouvez)\b"
 )

@@ -28,6 +28,8 @@ LAST_FIT = 0.3
 """After another search, this much will do."""
 WEAK_FIT = 0.12
 """With at least this much the stand-in asks which of two pages is meant; below it, it does not know."""
+NOT_SURE = "NOT_SURE"
+"""What a desk may ask for where none of the passages at hand answers."""
 QUERY_LIMIT = 300
 """Characters of a search."""
 SHORT_QUOTE = 320
@@ -129,7 +131,7 @@ def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: st
             words = request_told(talk, request, phrases)
             least = GOOD_FIT if words else LAST_FIT
             quote = passages_for(talk, request, limit=QUOTE_LIMIT if len(requests) < 3 else SHORT_QUOTE).quote
-            if quote and quote.fit >= least:
+            if quote and quote.fit >= (GOOD_FIT if quote.uncertain and not quote.headed else least):
                 is_told = any(quote.title == each.title and covers(each.text, request.page) for each in quotes)
                 words = words if is_told else [*words, _quoted(quote, phrases, language)]
                 quotes.append(quote)
@@ -163,7 +165,8 @@ def _nothing_told(talk: Talk, requests: Sequence[Request], phrases: Phrases) -> 
         return phrases.which_order if talk.tools.order else f"{phrases.no_order_data} {phrases.person_offer}"
     if len(requests) == 1 and (pages := _nearest_pages(talk, requests[0])):
         return phrases.unsure.format(pages=phrases.either.join(f"**{page}**" for page in pages))
-    return f"{phrases.unknown} {phrases.person_offer}"
+    material = read_passages([*talk.context, *(found.content for found in talk.found)])
+    return NOT_SURE if material and NOT_SURE in talk.instructions else f"{phrases.unknown} {phrases.person_offer}"
 
 
 def _nearest_pages(talk: Talk, request: Request) -> list[str]:
@@ -172,7 +175,7 @@ def _nearest_pages(talk: Talk, request: Request) -> list[str]:
     left = passages_for(talk, request).passages
     while len(pages) < 2:
         quote = best_quote(request.page, left, before=request.before)
-        if quote is None or quote.fit < WEAK_FIT:
+        if quote is None or quote.fit < WEAK_FIT or not quote.about:
             return []
         pages.append(quote.title)
         left = [passage for passage in left if passage.title.split(" › ")[0] != quote.title]
