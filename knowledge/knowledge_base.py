@@ -56,6 +56,9 @@ SEARCHES = 4
 QUERY_CHARACTERS = 2_000
 INDEX_OPEN_TIMEOUT = 60.0
 """Seconds for opening a generation. Chroma waits up to 14 seconds for a lock."""
+WARM_TIMEOUT = 5.0
+"""Seconds for a first search in a generation that will be served."""
+WARM_QUERY = "How does it work?"
 INDEX_CLOSE_TIMEOUT = 5.0
 """Seconds for closing the index at the end."""
 REPAIRS = 3
@@ -453,11 +456,26 @@ class KnowledgeBase:
             return
         async with asyncio.timeout(INDEX_OPEN_TIMEOUT):
             fresh = await self._disk_threads.run(self._open, current)
+        await self._warm(fresh)
         number = fresh.manifest.number
         self._error = self._damaged = None
         if number != self._looked_at:
             self._error = _instead(self._looked_at, number)
         self._serve(fresh)
+
+    async def _warm(self, index: Index) -> None:
+        """Search once, so that no customer waits for what a first search reads, imports or connects to.
+
+        Vectors on disk were searched when they were opened. What fails here, the next search meets again.
+        """
+        try:
+            async with asyncio.timeout(WARM_TIMEOUT):
+                await self._word_threads.run(index.words, WARM_QUERY)
+                if index.server and index.dim:
+                    direction = np.full(index.dim, 1 / np.sqrt(index.dim), np.float32)
+                    await index.server.nearest(direction, limit=1)
+        except (KnowledgeError, TimeoutError) as error:
+            logger.warning("the knowledge base is served without a first search", extra={"fault": str(error)})
 
     def _serve(self, fresh: Index) -> None:
         old, self._index = self._index, fresh

@@ -12,6 +12,7 @@ its own it reads settings from variables without a prefix and from a `.env` in t
 `.env` can make its import fail.
 """
 
+import asyncio
 import importlib
 import shutil
 import sys
@@ -110,8 +111,8 @@ class VectorIndex:
 class ServerVectors:
     """A generation's collection, for the serving process. Faults are IndexBroken, or VectorsAway if the server is away.
 
-    It connects at the first search, and again after RECONNECT_SECONDS if that failed. Nothing here has a deadline: the
-    caller has one, and leaving early ends the request.
+    It connects at the first search, and again after RECONNECT_SECONDS if that failed. Chroma is imported in a thread.
+    Nothing here has a deadline: the caller has one, and leaving early ends the request.
     """
 
     def __init__(self, shelf: ChromaCollection) -> None:
@@ -137,7 +138,9 @@ class ServerVectors:
         if time.monotonic() < self._not_before:
             raise VectorsAway(f"The vector index in {self._shelf.url} gave no answer just now.")
         self._not_before = time.monotonic() + RECONNECT_SECONDS
-        self._client = self._client or await _chroma().AsyncHttpClient(**_address(self._shelf))
+        if self._client is None:
+            chroma = await asyncio.to_thread(_chroma)
+            self._client = await chroma.AsyncHttpClient(**_address(self._shelf))
         return await self._client.get_collection(self._shelf.collection, embedding_function=None)
 
 

@@ -31,6 +31,7 @@ from knowledge.config import LEARNED, Config, read_config
 from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.knowledge_base import KnowledgeBase
+from knowledge.passages import Hit
 from knowledge.report import BuildReport, Progress
 
 logger = logging.getLogger(__name__)
@@ -210,7 +211,15 @@ class Library:
         async with self.database.transaction() as tx:
             over = await suggestions.cases_answered_in(tx, {each.thread for each in asked})
         answered = {thread: ref_of(case) for thread, case in over.items()}
-        return status_texts.fitting(texts.gaps(found, days=days, by_meaning=by_meaning, answered=answered))
+        nearest = await self._nearest([gap.example for gap in found[: texts.GAPS_SHOWN]])
+        told = texts.gaps(found, days=days, by_meaning=by_meaning, answered=answered, nearest=nearest)
+        return status_texts.fitting(told)
+
+    async def _nearest(self, questions: Sequence[str]) -> dict[str, Hit]:
+        """The page of the public base that comes closest to each question. Some may have none."""
+        async with asyncio.TaskGroup() as tasks:
+            asked = {each: tasks.create_task(self.bases.public.search(each, limit=1)) for each in set(questions)}
+        return {each: task.result().hits[0] for each, task in asked.items() if task.result().hits}
 
     def cost_of(self, report: BuildReport) -> float | None:
         """What the embedder cost in a refresh, in dollars. None if that is not known."""

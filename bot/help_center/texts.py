@@ -60,9 +60,19 @@ def findings(query: str, found: Findings, status: Status, *, audience: Audience)
     return "\n".join(lines)
 
 
-def gaps(found: Sequence[Gap], *, days: int, by_meaning: bool, answered: Mapping[str, str]) -> str:
-    """The gaps that are asked for most, an example each; `answered` has the cases in which people answered since, by
-    the threads' keys."""
+def gaps(
+    found: Sequence[Gap],
+    *,
+    days: int,
+    by_meaning: bool,
+    answered: Mapping[str, str],
+    nearest: Mapping[str, Hit],
+) -> str:
+    """The gaps that are asked for most, an example each.
+
+    `answered` has the cases in which people answered since, by the threads' keys. `nearest` has the page that comes
+    closest to an example, where any does.
+    """
     within = "the last day" if days == 1 else f"the last {days} days"
     if not found:
         return f"In {within}, every question was answered or went to a person at once."
@@ -75,6 +85,8 @@ def gaps(found: Sequence[Gap], *, days: int, by_meaning: bool, answered: Mapping
     for gap in found[:GAPS_SHOWN]:
         asked = f"*{gap.times}x*, {counted(gap.people, 'person', 'people')}, last {moment(gap.last)}"
         lines.append(f"• {asked}: {escape(gap.example)}")
+        if hit := nearest.get(gap.example):
+            lines.append(f"   Nearest page: *{escape(place(hit))}*, `{escape(hit.source)}` (score {hit.score:.2f})")
         if case := next((answered[thread] for thread in gap.threads if thread in answered), ""):
             lines.append(f"   A person answered this in {case}: `/kb suggest {case}` makes an article from that.")
     if len(found) > GAPS_SHOWN:

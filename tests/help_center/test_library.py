@@ -395,6 +395,7 @@ async def test_gaps_are_told_with_counts_and_without_anybodys_data(database: Dat
     assert "*2x*, 2 people" in told
     assert "Is [number] for Iceland?" in told
     assert "1001" not in told
+    assert "Nearest page: " in told
     assert "every question was answered" in await library(FakeBase(), database=database).gaps(5)
 
 

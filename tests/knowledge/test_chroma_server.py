@@ -1,6 +1,7 @@
 """Vectors on a Chroma server: a real one, started here, that goes away and comes back."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -8,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from knowledge import vectors
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import ChromaCollection, Generations
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
-from knowledge.vectors import VectorIndex
+from knowledge.vectors import ServerVectors, VectorIndex
 from tests.doubles.chroma_server import START_SECONDS, ChromaServer, open_chroma_server
 
 pytestmark = [
@@ -108,3 +110,44 @@ async def test_a_base_moves_to_the_server_and_back_with_its_next_refresh(
     async with open_knowledge_base(kb, embedder) as base:
         assert "CHROMA_URL" in ((await base.status()).error or "")
         assert (await base.search("How long is the warranty?")).hits
+
+
+async def test_the_first_search_finds_the_server_connected_and_chroma_was_not_imported_on_the_loop(
+    server: ChromaServer, root: Path, library: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(root, embedder, server) as base:
+        await base.refresh(library)
+        await asyncio.to_thread((library / "new.md").write_text, "# New\n\nSomething that was not there before.\n")
+        await base.refresh(library)
+
+    imported_by: list[threading.Thread] = []
+    chroma = vectors._chroma
+
+    def imported() -> object:
+        imported_by.append(threading.current_thread())
+        return chroma()
+
+    monkeypatch.setattr(vectors, "_chroma", imported)
+
+    async def connect(_: ServerVectors) -> None:
+        raise AssertionError("connected by a search")
+
+    async with opened(root, embedder, server) as base:
+        assert imported_by[0] is not threading.main_thread()
+        with monkeypatch.context() as connected:
+            connected.setattr(ServerVectors, "_connected", connect)
+            assert not (await base.search("How long is the warranty?")).degraded
+        await base.rollback()
+        monkeypatch.setattr(ServerVectors, "_connected", connect)
+        assert not (await base.search("How long is the warranty?")).degraded, "warm after a rollback, too"
+
+
+async def test_a_server_that_is_away_does_not_keep_the_base_from_opening(
+    server: ChromaServer, root: Path, library: Path, embedder: TableEmbedder
+) -> None:
+    async with opened(root, embedder, server) as base:
+        await base.refresh(library)
+    await server.kill()
+    async with opened(root, embedder, server) as base:
+        found = await base.search("How long is the warranty?")
+        assert (found.degraded, bool(found.hits)) == (True, True)
