@@ -548,6 +548,51 @@ def build_help_center(opened: Surroundings, delivery: Delivery) -> HelpCenter:
     return HelpCenter(articles, library, publishing, schedule, replication)
 
 
+def build_answers(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, desk: DeskParts) -> Answers:
+    """What writes an answer into a thread."""
+    settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
+    sentences, outbox = opened.sentences, delivery.outbox
+    posts = AnswerPosts(opened.me.team, database, slack.directory, outbox, clock, sentences)
+    return Answers(
+        sentences=sentences,
+        agents=desk.agents,
+        limits=_answer_limits(settings),
+        cases=parts.cases,
+        slots=FairSemaphore(settings.concurrent_answers),
+        sessions=TurnSessions(database, slack.sessions, sentences),
+        posts=posts,
+        leftovers=Leftovers(database, slack, clock, sentences, posts),
+        streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts),
+        records=AnswerRecords(database, clock),
+        reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
+    )
+
+
+def build_interactions(
+    opened: Surroundings, *, parts: CaseParts, desk: DeskParts, articles: Articles, inbox: Inbox, erasure: Erasure
+) -> Interactions:
+    """What the buttons do."""
+    database, slack, clock, sentences = opened.database, opened.slack, opened.clock, opened.sentences
+    cases, identities, replies = parts.cases, parts.identities, Replies(slack.chat)
+    case_steps = CaseSteps(cases, parts.relay, Why(database, opened.bases.public), replies)
+    draft_steps = DraftSteps(database, clock, desk.drafting, parts.drafts, replies)
+    article_steps = ArticleSteps(database, clock, desk.learning, articles, replies)
+    return Interactions(
+        customers=CustomerInteractions(database, sentences, identities, cases, replies),
+        staff=StaffInteractions(
+            cases,
+            replies,
+            accept=inbox.accept,
+            steps={**case_steps.table(), **draft_steps.table(), **article_steps.table()},
+            abandons={"case.draft": draft_steps.abandon, "kb.suggest": article_steps.abandon},
+        ),
+        handover_requests=HandoverRequests(
+            opened.me, database, slack.chat, slack.directory, clock, sentences, identities, cases
+        ),
+        erasure=erasure,
+    )
+
+
 def build_turns(
     opened: Surroundings,
     delivery: Delivery,
@@ -562,42 +607,10 @@ def build_turns(
     """What becomes of a stored row."""
     settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
     sentences, outbox, cases, identities = opened.sentences, delivery.outbox, parts.cases, parts.identities
-    sessions = TurnSessions(database, slack.sessions, sentences)
-    posts = AnswerPosts(opened.me.team, database, slack.directory, outbox, clock, sentences)
-    leftovers = Leftovers(database, slack, clock, sentences, posts)
-    answers = Answers(
-        sentences=sentences,
-        agents=desk.agents,
-        limits=_answer_limits(settings),
-        cases=cases,
-        slots=FairSemaphore(settings.concurrent_answers),
-        sessions=sessions,
-        posts=posts,
-        leftovers=leftovers,
-        streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts),
-        records=AnswerRecords(database, clock),
-        reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
-    )
-    edits = MessageEdits(database, outbox, clock, sentences, answers, parts.relay)
-    handover_requests = HandoverRequests(
-        opened.me, database, slack.chat, slack.directory, clock, sentences, identities, cases
-    )
-    replies = Replies(slack.chat)
-    case_steps = CaseSteps(cases, parts.relay, Why(database, opened.bases.public), replies)
-    draft_steps = DraftSteps(database, clock, desk.drafting, parts.drafts, replies)
-    article_steps = ArticleSteps(database, clock, desk.learning, articles, replies)
-    interactions = Interactions(
-        customers=CustomerInteractions(database, sentences, identities, cases, replies),
-        staff=StaffInteractions(
-            cases,
-            replies,
-            accept=inbox.accept,
-            steps={**case_steps.table(), **draft_steps.table(), **article_steps.table()},
-            abandons={"case.draft": draft_steps.abandon, "kb.suggest": article_steps.abandon},
-        ),
-        handover_requests=handover_requests,
-        erasure=Erasure(database, outbox, clock, slack.directory, identities, cases, edits, interrupts, home.show),
-    )
+    answers = build_answers(opened, delivery, parts=parts, desk=desk)
+    edits = MessageEdits(database, outbox, clock, sentences, answers.leftovers, parts.relay)
+    erasure = Erasure(database, outbox, clock, slack.directory, identities, cases, edits, interrupts, home.show)
+    interactions = build_interactions(opened, parts=parts, desk=desk, articles=articles, inbox=inbox, erasure=erasure)
     summaries = Summaries(
         database=database,
         clock=clock,
@@ -616,12 +629,13 @@ def build_turns(
         sentences=sentences,
         identities=identities,
         answers=answers,
+        leftovers=answers.leftovers,
         budgets=desk.budgets,
         cases=cases,
         relay=parts.relay,
         summaries=summaries,
         edits=edits,
-        sessions=sessions,
+        sessions=answers.sessions,
         notices=notices,
         refusals=Refusals(database, outbox, clock, cases, parts.relay, notices, opened.metrics, allowance),
         danger_check=_build_danger_check(opened),
@@ -634,10 +648,10 @@ def build_turns(
         relay=parts.relay,
         interactions=interactions,
         edits=edits,
-        dead_letters=DeadLetters(identities, cases, parts.relay, interactions, edits, leftovers, notices),
-        leftovers=leftovers,
+        dead_letters=DeadLetters(identities, cases, parts.relay, interactions, edits, answers.leftovers, notices),
+        leftovers=answers.leftovers,
         summaries=summaries,
-        sessions=sessions,
+        sessions=answers.sessions,
         metrics=opened.metrics,
         interrupts=interrupts,
         allowance=allowance,

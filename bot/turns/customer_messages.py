@@ -61,6 +61,7 @@ from bot.turns.decide import (
 from bot.turns.edits import MessageEdits
 from bot.turns.hearing import Hearing, Overheard, has_asked_back, hear
 from bot.turns.incoming import IncomingMessage, Notices
+from bot.turns.leftovers import Leftovers
 from bot.turns.question import Question
 from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
@@ -88,6 +89,7 @@ class CustomerMessages:
     sentences: Sentences
     identities: Identities
     answers: Answers
+    leftovers: Leftovers
     budgets: Budgets
     cases: Cases
     relay: Relay
@@ -117,7 +119,7 @@ class CustomerMessages:
             if not hearing.is_for_us:
                 return await self._forget(item)
             if item.interrupt == "stop":
-                return "done", await self.answers.leftovers.stop(item, await self.notices.language(item))
+                return "done", await self.leftovers.stop(item, await self.notices.language(item))
             if over is not None and not await self.refusals.is_for_people(item):
                 return await self.refusals.over_limit(item, over)
         async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
@@ -219,12 +221,12 @@ class CustomerMessages:
             await self._note_danger(facts.case, incoming, facts)
         match decision:
             case CallForDanger(seen):
-                await self.answers.leftovers.close(item)
+                await self.leftovers.close(item)
                 await self._see_to(incoming, seen)
                 return "done", "called"
             case Call():
                 # The message that asked for a person does not open it: that one may be edited or deleted until then.
-                await self.answers.leftovers.close(item)
+                await self.leftovers.close(item)
                 await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
                 return "done", "called"
             case HandOver(reason):
@@ -244,9 +246,9 @@ class CustomerMessages:
             case Resume():
                 return "done", await self._answer(incoming)
             case Stop():
-                return "done", await self.answers.leftovers.stop(item, incoming.language)
+                return "done", await self.leftovers.stop(item, incoming.language)
             case Say(key, reason):
-                await self.answers.leftovers.close(item)
+                await self.leftovers.close(item)
                 await self.notices.say(incoming, key)
                 return "done", reason
             case Ignore():
@@ -279,7 +281,7 @@ class CustomerMessages:
 
     async def _pass_on(self, case: Case, incoming: IncomingMessage, *, offers_end: bool = False) -> str:
         item = incoming.item
-        await self.answers.leftovers.close(item)
+        await self.leftovers.close(item)
         await self.relay.from_customer(case, item, incoming.customer)
         if offers_end:
             await self.cases.offer_end(case.ref, key=f"turn/{item.id}/settled")

@@ -27,10 +27,10 @@ from bot.store.bodies import EditBody
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
-from bot.turns.answer import Answers
 from bot.turns.batches import Pieces
 from bot.turns.costs import costs_of
 from bot.turns.journal import open_journal, rounds_of
+from bot.turns.leftovers import Leftovers
 
 GoOn = Callable[[], Awaitable[Transaction]]
 """Returns the transaction for the next step."""
@@ -46,7 +46,7 @@ class MessageEdits:
     outbox: Outbox
     clock: Clock
     sentences: Sentences
-    answers: Answers
+    leftovers: Leftovers
     relay: Relay
 
     async def begin_anew(self, item: InboxItem) -> InboxItem:
@@ -127,7 +127,7 @@ class MessageEdits:
             await self.database.scrub()
             return
         # A half-written answer is in no table but the journal. Messages that were not noted are in the thread.
-        standing = {row.id: [place for each in (row, *edits) for place in await self.answers.leftovers.take_down(each)]}
+        standing = {row.id: [place for each in (row, *edits) for place in await self.leftovers.take_down(each)]}
         async with self.database.transaction() as tx:
             await self._withdraw(tx, [row], edits, standing)
 
@@ -156,7 +156,7 @@ class MessageEdits:
             await pieces.pause()
             for row in rows:
                 written = [each for each in (row, *_edits_of(row, edits)) if each.id in begun]
-                standing[row.id] = [place for each in written for place in await self.answers.leftovers.take_down(each)]
+                standing[row.id] = [place for each in written for place in await self.leftovers.take_down(each)]
         # The withdrawal needs the answers, which are erased after it.
         await self._withdraw(await pieces.go_on(), rows, edits, standing)
         await self._erase(pieces.go_on, rows, edits)

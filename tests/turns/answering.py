@@ -104,6 +104,7 @@ class TurnParts:
             sentences=sentences,
             identities=self.identities,
             answers=self.answers,
+            leftovers=self.leftovers,
             budgets=self.budgets,
             cases=self.cases,
             relay=self.relay,

@@ -53,7 +53,7 @@ class Desk:
         relay = build_relay(database, self.outbox, slack.client, self.clock)
         parts = TurnParts.around(
             answers,
-            answers=Noting(answers, self.answered),
+            answers=Noting(self.answered),
             identities=Anybody(),
             budgets=Unlimited(),
             relay=relay,

@@ -51,7 +51,7 @@ class Desk:
         self.answers = build_answers(database, slack.client, self.clock)
         self.outbox, self.cases, sentences = self.answers.posts.outbox, self.answers.cases, self.answers.sentences
         self.relay = build_relay(database, self.outbox, slack.client, self.clock)
-        self.thoughts = MessageEdits(database, self.outbox, self.clock, sentences, self.answers, self.relay)
+        self.thoughts = MessageEdits(database, self.outbox, self.clock, sentences, self.answers.leftovers, self.relay)
 
     async def receives(self, *arrivals: Arrival) -> list[InboxItem]:
         """Store arrivals, and begin at their rows."""

@@ -59,8 +59,8 @@ class Desks(Channel):
         self.staff = Staff(client.directory, clock, agent_channel=AGENTS, others=DESKS)
         self.relay = Relay(self.database, self.outbox, client.chat, client.directory, clock, messages, self.staff)
         self.wires()
-        answers = replace(build_answers(self.database, client, clock), cases=self.cases)
-        self.thoughts = MessageEdits(self.database, self.outbox, clock, sentences, answers, self.relay)
+        leftovers = build_answers(self.database, client, clock).leftovers
+        self.thoughts = MessageEdits(self.database, self.outbox, clock, sentences, leftovers, self.relay)
 
     async def opens_in(self, channel: str, text: str = "opening") -> Case:
         """A case of Customer A, who has written there."""

@@ -126,7 +126,7 @@ class Desk:
             budgets=Purse(),
             relay=relay,
             summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
-            edits=MessageEdits(database, outbox, clock, sentences, answers, relay),
+            edits=MessageEdits(database, outbox, clock, sentences, answers.leftovers, relay),
             interrupts=self.interrupts,
         )
         self.turns = self.parts.build()

@@ -15,7 +15,6 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.turns.answer import Answers
 from bot.turns.journal import open_journal
 from bot.turns.question import Question
 from bot.turns.summaries import Summaries
@@ -47,7 +46,7 @@ class Desk:
         self.answers = build_answers(database, slack.client, self.clock)
         self.outbox, self.cases = self.answers.posts.outbox, self.answers.cases
         metrics, nothing = self.answers.reports.metrics, cast(Any, None)
-        self.noting = Noting(self.answers, self.answered)
+        self.noting = Noting(self.answered)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
         parts = TurnParts.around(
             self.answers, answers=self.noting, identities=KnownCustomer(), relay=self.told, summaries=summaries
@@ -75,10 +74,9 @@ class Desk:
 
 
 class Noting:
-    """The real answers, save that none is given."""
+    """Answers that are only noted."""
 
-    def __init__(self, real: Answers, answered: list[str]) -> None:
-        self.leftovers = real.leftovers
+    def __init__(self, answered: list[str]) -> None:
         self._answered = answered
         self.unavailable = 0
         """How often the database is away before it answers."""
