@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from bot.language.sentences import load_sentences
+from bot.turns.decide import RETURNED_THANKS
 from tests.stories.stage import Stage
 from tests.stories.world import PATIENCE, Json, Post, World, product_environment, run_product
 
@@ -66,10 +68,13 @@ async def test_the_second_question_past_the_cap_gets_a_sentence_and_a_person_and
     await world.counts('frontdesk_budget_used_up_total{cap="customer"} 1.0')
 
 
-async def test_nobody_is_called_for_a_thank_you_past_the_cap(world: World) -> None:
-    card = await world.card()
+async def test_nobody_is_called_for_a_greeting_or_a_thank_you_past_the_cap(world: World) -> None:
+    card, say = await world.card(), load_sentences().say
+    greeted = await world.customer.says("Hello!")
+    assert say("en", "standing_by") in (await world.customer.reads(greeted)).text
     thanked = await world.customer.says("Thanks!")
-    assert "I'm here if you need anything else." in (await world.customer.reads(thanked)).text
+    returned = (await world.customer.reads(thanked)).text
+    assert any(say("en", key) in returned for key in RETURNED_THANKS)
     assert (await world.card()).ts == card.ts
 
 
