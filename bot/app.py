@@ -42,6 +42,7 @@ from bot.desk.danger.classifier import load_classifier
 from bot.desk.escalate import leaving_cases
 from bot.desk.identity import Identities
 from bot.desk.own_words import OwnWords, instructions
+from bot.desk.rewriting import SecondLook, build_rewriter, look_for_staff
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
 from bot.drafts.drafts import Drafting, build_writer, load_voices
@@ -224,6 +225,7 @@ async def open_app(
         cases = build_cases(opened, delivery)
         desk = build_desk(opened, delivery, parts=cases, more_tools=more_tools)
         help_center = build_help_center(opened, delivery)
+        help_center.library.look_again = look_for_staff(desk.second_look, opened.metrics)
         figures = partial(render_metrics, database, clock, settings.targets.hours.between)
         home = Home(
             opened.me,
@@ -453,6 +455,7 @@ class DeskParts:
     budgets: Budgets
     drafting: Drafting
     learning: Learning
+    second_look: SecondLook
 
 
 def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, more_tools: Sequence[Tool]) -> DeskParts:
@@ -467,8 +470,10 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         shipping=opened.shop,
         more_tools=more_tools,
     )
+    second_look = SecondLook(knowledge, opened.models.only_cheap, build_rewriter(shop_name=settings.shop_name))
     agents = Agents(
         knowledge=knowledge,
+        second_look=second_look,
         sentences=opened.sentences,
         clock=clock,
         team=paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute),
@@ -494,6 +499,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         outbox=delivery.outbox,
         clock=clock,
         knowledge=knowledge,
+        second_look=second_look,
         models=opened.models,
         team=build_writer(settings.shop_name),
         voices=opened.voices,
@@ -518,7 +524,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         places=asyncio.Semaphore(DRAFTS),
         is_on=settings.kb_path is not None,
     )
-    return DeskParts(agents, budgets, drafting, learning)
+    return DeskParts(agents, budgets, drafting, learning, second_look)
 
 
 @dataclass(frozen=True, slots=True)

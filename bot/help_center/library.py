@@ -30,7 +30,7 @@ from knowledge.audience import Audience
 from knowledge.config import LEARNED, Config, read_config
 from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
 from knowledge.filters import EVERYTHING, Filter
-from knowledge.knowledge_base import KnowledgeBase
+from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 from knowledge.report import BuildReport, Progress
 
@@ -92,6 +92,8 @@ class Library:
     """The articles that staff added, which are a source of the public base. None if the index is not the served one."""
     failures: dict[Audience, str] = field(default_factory=dict)
     """Audience -> why its base differs from its sources, until a refresh succeeds."""
+    look_again: Callable[[str, Findings], Awaitable[tuple[Findings, str]]] | None = None
+    """Looks for what staff search for again, as for a customer: what is found then, and for which words."""
 
     async def problems(self) -> str:
         """Everything that the last build of each base left out, in full."""
@@ -123,7 +125,12 @@ class Library:
             return "Search for what?"
         async with asyncio.TaskGroup() as tasks:
             asked = [(a, base, tasks.create_task(base.search(query, only=only))) for a, base in self._all()]
-        told = [texts.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
+        told = []
+        for audience, base, task in asked:
+            found, rewritten = task.result(), ""
+            if self.look_again is not None and audience == "public" and not only:
+                found, rewritten = await self.look_again(query, found)
+            told.append(texts.findings(query, found, await base.status(), audience=audience, rewritten=rewritten))
         return status_texts.fitting("\n\n".join(told))
 
     async def refresh(self, interrupt: Refresh, *, begins: Tell, watch: Watch, by: str = "") -> str:

@@ -40,8 +40,11 @@ VERDICTS: Mapping[Audience, Mapping[Certainty, str]] = {
 """What a search says about a question, for each base."""
 
 
-def findings(query: str, found: Findings, status: Status, *, audience: Audience) -> str:
-    """The passages that a question gets, with their scores, and whether it is answered."""
+def findings(query: str, found: Findings, status: Status, *, audience: Audience, rewritten: str = "") -> str:
+    """The passages that a question gets, with their scores, and whether it is answered.
+
+    `rewritten` is what the cheap model made of the question to look again.
+    """
     head = f"*{BASE[audience]}*: “{escape(cut(query, EXCERPT))}”"
     if status.generation is None:
         return f"{head} couldn't be looked up. {plain(status.error or 'It is being built.')}"
@@ -50,6 +53,8 @@ def findings(query: str, found: Findings, status: Status, *, audience: Audience)
     verdict = VERDICTS[audience][found.certainty]
     thresholds = f"clearly from {status.threshold:.2f}, perhaps from {status.perhaps_threshold:.2f}"
     lines = [f"{head} {verdict}: confidence {found.confidence:.2f} ({thresholds})"]
+    if rewritten:
+        lines.append(f"Looked for “{escape(cut(rewritten, EXCERPT))}” too")
     if found.degraded:
         # The floor for words alone is another one.
         lines[0] = f"{head} {verdict}: confidence {found.confidence:.2f}"

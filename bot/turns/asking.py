@@ -15,9 +15,11 @@ from functools import partial
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Models
 from bot.agent.events import Emit, Event, HandedOver, TextDelta
+from bot.agent.journal import part_of
 from bot.agent.limits import Limits
 from bot.agent.loop import Outcome
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult
+from bot.agent.model import Usage
 from bot.agent.patterns import Pattern, Share, Terms, concurrent, handoff, magentic, reworded, sequential, single
 from bot.clock import Clock
 from bot.desk import policy
@@ -25,6 +27,7 @@ from bot.desk.answers import Evidence, TurnContext, known_from, page_text, passa
 from bot.desk.courtesies import asks_nothing
 from bot.desk.escalate import without_escalating
 from bot.desk.own_words import OwnWords, OwnWordsGate
+from bot.desk.rewriting import SecondLook, Seen
 from bot.desk.team import IN_DOUBT
 from bot.guard.claim_patterns import Wording
 from bot.guard.claims import ClaimGate, Grounds
@@ -91,6 +94,7 @@ class Agents:
     """The agents, with everything that they need to answer."""
 
     knowledge: KnowledgeBase
+    second_look: SecondLook
     sentences: Sentences
     clock: Clock
     team: Team
@@ -117,7 +121,8 @@ class Agents:
 
     async def _whole(self, inquiry: _Inquiry) -> Asked:
         question = inquiry.question
-        findings = await self._search(question)
+        seen = await self._search(inquiry)
+        findings = seen.findings
         evidence = self._evidence(question, findings)
         reply = self._reply(inquiry, inquiry.writer, evidence)
         terms = self._terms(inquiry, passages=self._passages(findings), evidence=evidence, emit=reply.emit)
@@ -125,7 +130,8 @@ class Agents:
         if not question.concerns:
             # The message may be for others, so it must not call a person.
             team, way = without_escalating(team), self.choose_pattern("")
-        outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms)
+        outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms.after(seen.usage))
+        outcome = seen.counted_in(outcome)
         verdict: Verdict = judge(question.text, outcome, reply)
         if question.interrupt.is_set() and verdict != "escalated":
             verdict = "stopped"
@@ -144,17 +150,21 @@ class Agents:
 
     async def _apart(self, inquiry: _Inquiry, questions: Sequence[str]) -> Asked:
         column = Column(inquiry.writer)
-        parts = await self._parts(inquiry, questions, column)
+        parts, seen = await self._parts(inquiry, questions, column)
         outcome = await concurrent(
             self.team,
             self._in_charge(inquiry.question),
             inquiry.conversation,
             [part.share for part in parts],
-            terms=self._terms(inquiry, passages="", evidence=Evidence(), emit=lambda event: None),
+            terms=self._terms(inquiry, passages="", evidence=Evidence(), emit=lambda event: None).after(
+                sum((each.usage for each in seen), Usage())
+            ),
             settle=lambda place, ended: self._settle(inquiry.question, parts[place], ended, column),
             go_live=lambda place: parts[place].section.open(),
             answering=self.choose_pattern(""),
         )
+        for each in seen:
+            outcome = each.counted_in(outcome)
         verdicts = [part.verdict for part in parts]
         stood = "stands" in verdicts
         if stood:
@@ -184,27 +194,36 @@ class Agents:
             did=[message for part in parts for message in part.did],
         )
 
-    async def _parts(self, inquiry: _Inquiry, questions: Sequence[str], column: Column) -> list["_Part"]:
+    async def _parts(
+        self, inquiry: _Inquiry, questions: Sequence[str], column: Column
+    ) -> tuple[list["_Part"], list[Seen]]:
         async with asyncio.TaskGroup() as group:
-            searches = [group.create_task(self._search_part(inquiry.question.text, each)) for each in questions]
+            searches = [
+                group.create_task(self._search_part(inquiry, each, number=number))
+                for number, each in enumerate(questions, start=1)
+            ]
         parts: list[_Part] = []
         for text, search in zip(questions, searches, strict=True):
-            findings, is_strange = search.result()
+            seen, is_strange = search.result()
+            findings = seen.findings
             evidence, section = self._evidence(inquiry.question, findings), Section(column)
             reply = self._reply(inquiry, section, evidence)
             share = Share(text, self._passages(findings), self._context(inquiry.question, evidence), reply.emit)
             parts.append(_Part(share, reply, section, findings.confidence, is_strange))
-        return parts
+        return parts, [search.result()[0] for search in searches]
 
-    async def _search_part(self, message: str, question: str) -> tuple[Findings, bool]:
+    async def _search_part(self, inquiry: _Inquiry, question: str, *, number: int) -> tuple[Seen, bool]:
         """Search the pages for one question of a message, or with what leads up to it if they have no answer.
 
         Return the findings, and whether the question is strange: it has no number and no word that the pages know.
         """
         findings = await self.knowledge.search(question)
         is_strange = not (findings.hits or findings.degraded or names_a_number(question))
-        lead = "" if findings.certainty != "not" else policy.lead_up_to(message, question)
-        return (await self.knowledge.search(f"{lead}\n{question}") if lead else findings), is_strange
+        lead = "" if findings.certainty != "not" else policy.lead_up_to(inquiry.question.text, question)
+        if lead:
+            question = f"{lead}\n{question}"
+            findings = await self.knowledge.search(question)
+        return await self._look_again(inquiry, question, findings, step=f"rewrite-{number}"), is_strange
 
     def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: Column) -> Outcome:
         """Show the part's answer, or say in its place why there is none. Return the outcome as shown."""
@@ -242,17 +261,25 @@ class Agents:
             return way
         return partial(sequential, checker=self.checker, drafting=way)
 
-    async def _search(self, question: Question) -> Findings:
+    async def _search(self, inquiry: _Inquiry) -> Seen:
         """Search the pages for the message. If they have no answer, search for it with the message before it.
 
-        A message such as "And how long?" needs that.
+        A message such as "And how long?" needs that. If that is not enough either, the cheap model rewrites it.
         """
+        question = inquiry.question
         findings = await self.knowledge.search(question.text)
         written = [message.text for message in question.history if isinstance(message, CustomerMessage)]
         before = [text for text in map(without_files, written) if text]
-        if findings.answerable or not before or asks_nothing(question.text):
-            return findings
-        return surer(findings, await self.knowledge.search(f"{before[-1]}\n{question.text}"))
+        if findings.answerable or asks_nothing(question.text):
+            return Seen(findings)
+        whole = f"{before[-1]}\n{question.text}" if before else question.text
+        if before:
+            findings = surer(findings, await self.knowledge.search(whole))
+        return await self._look_again(inquiry, whole, findings, step="rewrite")
+
+    async def _look_again(self, inquiry: _Inquiry, text: str, findings: Findings, *, step: str) -> Seen:
+        context = self._context(inquiry.question, Evidence())
+        return await self.second_look.look(text, findings, context=context, journal=part_of(inquiry.journal, step))
 
     def _in_charge(self, question: Question) -> str:
         return question.agent if question.agent in self.team else self.team.entry

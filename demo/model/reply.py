@@ -10,6 +10,7 @@ from demo.model.danger import tell_danger
 from demo.model.drafting import draft
 from demo.model.lead import lead
 from demo.model.learning import compare, write_article
+from demo.model.rewriting import rewrite
 from demo.model.roles import Role, role_of
 from demo.model.specialist import answer
 from demo.model.summing_up import sum_up
@@ -25,6 +26,7 @@ _BY_ROLE: Mapping[Role, Callable[[Talk], Reply]] = {
     "article": write_article,
     "compare": compare,
     "danger": tell_danger,
+    "rewrite": rewrite,
 }
 
 

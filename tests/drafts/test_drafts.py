@@ -24,6 +24,7 @@ from bot.cases.relay import Relay
 from bot.cases.step import UnknownCase
 from bot.conversation import Customer, ThreadRef
 from bot.desk.budgets import Budgets
+from bot.desk.rewriting import SecondLook, build_rewriter
 from bot.drafts.drafts import SHOWN_CHARACTERS, Drafting, build_writer, load_voices, presentable
 from bot.guard.claim_patterns import load_wordings
 from bot.slack.outbox import Outbox
@@ -165,6 +166,7 @@ async def room(database: Database) -> AsyncIterator[Room]:
             outbox=sender,
             clock=clock,
             knowledge=cast(KnowledgeBase, pages),
+            second_look=SecondLook(cast(KnowledgeBase, pages), None, build_rewriter(shop_name="The Shop")),
             models=Models((Endpoint("scripted", model),)),
             team=build_writer("Northwind"),
             voices=load_voices(),

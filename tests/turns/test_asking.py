@@ -15,6 +15,7 @@ from bot.agent.messages import AgentMessage, Message
 from bot.agent.model import FailureKind, ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.conversation import Customer
 from bot.desk.answers import NOT_SURE, answer_tools
+from bot.desk.rewriting import SecondLook, build_rewriter
 from bot.guard.claim_patterns import load_wordings
 from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import load_sentences
@@ -100,6 +101,8 @@ class Room:
     takes_apart: bool = True
     broken: bool = False
     """The pages cannot be searched as they should."""
+    rewrites: bool = False
+    """The cheap model rewrites questions."""
     titles: tuple[str, ...] = ("boots",)
     limits: Limits = field(default_factory=lambda: Limits(retries=0, retry_seconds=0.001))
     writer: FakeWriter = field(default_factory=FakeWriter)
@@ -108,6 +111,10 @@ class Room:
 
     def __post_init__(self) -> None:
         self.model = RoutedModel(self.routes)
+
+    @property
+    def cheap(self) -> Models | None:
+        return Models((Endpoint("cheap", self.model),)) if self.rewrites else None
 
     @property
     def agents(self) -> Agents:
@@ -119,6 +126,7 @@ class Room:
         answers = Agent("answers", "You know the pages.", (*search, escalate), ("orders",))
         return Agents(
             knowledge=knowledge,
+            second_look=SecondLook(knowledge, self.cheap, build_rewriter(shop_name="The Shop")),
             sentences=load_sentences(),
             clock=ManualClock(),
             team=Team((triage, orders, answers), entry="triage"),
@@ -153,6 +161,48 @@ def room_for(database: Database) -> OpenRoom:
 
 def only(question: str) -> str:
     return f"the others are answered elsewhere.\n{question}"
+
+
+# A second look with the question in the pages' words
+
+REWRITES = "You rewrite a question"
+
+
+async def test_a_question_in_another_language_is_rewritten_and_answered_from_the_page(room_for: OpenRoom) -> None:
+    routes = {REWRITES: [says("How do boots fit?")], "You know the pages.": [says("All about boots stands here.")]}
+    room = room_for(routes, rewrites=True)
+    asked = await room.ask("Wie fallen die Stiefel aus, tungsten?", agent="answers")
+    (rewriting,) = room.model.asked(REWRITES)
+    assert "<headings>\nmetals\n</headings>" in words_of(rewriting)
+    assert (asked.verdict, room.writer.words) == ("stands", "All about boots stands here.")
+    assert asked.outcome.models == ("cheap", "strong")
+
+
+async def test_a_rewrite_counts_in_the_answers_usage_and_is_not_made_again_after_a_crash(room_for: OpenRoom) -> None:
+    routes = {
+        REWRITES: [[Usage(100, 10), *says("How do boots fit?")]],
+        "You know the pages.": [[Usage(1_000, 50), *says("All about boots stands here.")]],
+    }
+    room = room_for(routes, rewrites=True)
+    asked = await room.ask("tungsten?", agent="answers")
+    assert (asked.outcome.usage.input_tokens, asked.outcome.usage.output_tokens) == (1_100, 60)
+    assert {name for name in asked.journal.rounds if name.startswith("rewrite/")} == {"rewrite/round-1"}
+
+
+async def test_what_is_clearly_answered_or_asks_nothing_is_not_rewritten(room_for: OpenRoom) -> None:
+    routes = {"You know the pages.": [says("All about boots stands here."), says("You are welcome!")]}
+    room = room_for(routes, rewrites=True)
+    await room.ask(RETURNS, agent="answers")
+    assert room.model.asked(REWRITES) == []
+
+
+async def test_a_model_that_cannot_rewrite_leaves_the_first_look_as_it_is(room_for: OpenRoom) -> None:
+    routes = {
+        REWRITES: [[ModelFailure("model_unreachable", "down")]],
+        "You know the pages.": [says("It melts at 3422.")],
+    }
+    asked = await room_for(routes, rewrites=True).ask(TUNGSTEN, agent="answers")
+    assert asked.verdict == "not_found"
 
 
 # One answer for the whole message

@@ -13,6 +13,7 @@ from bot.agent.limits import Limits
 from bot.agent.messages import SystemNote
 from bot.agent.tools import Context, tool
 from bot.conversation import ThreadRef
+from bot.desk.rewriting import SecondLook, build_rewriter
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.tool_results import ESCALATE
 from bot.ingest.fair_semaphore import FairSemaphore
@@ -111,6 +112,7 @@ class Desk:
         models = Models((Endpoint("model-1", self.model),))
         agents = Agents(
             knowledge=cast(Any, FewPages("boots")),
+            second_look=SecondLook(cast(Any, FewPages("boots")), None, build_rewriter(shop_name="The Shop")),
             sentences=sentences,
             clock=clock,
             team=Team((Agent("answers", "You help.", (refund, escalate_to_human)),), entry="answers"),
