@@ -102,7 +102,7 @@ async def test_what_is_clearly_answered_or_only_a_greeting_is_not_sent_to_the_mo
     for words in ("How do I cancel an order?", "Thanks a lot!"):
         await desk.look(words)
 
-    assert desk.model.requests == []
+    assert not desk.model.requests
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ async def test_without_a_cheap_model_nothing_is_rewritten(desk: Desk) -> None:
     found = await desk.base.search(question)
 
     assert (await alone.look(question, found)).findings is found
-    assert desk.model.requests == []
+    assert not desk.model.requests

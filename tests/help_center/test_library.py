@@ -11,11 +11,14 @@ import pytest
 from sqlalchemy import select
 
 from bot.agent.endpoints import Price
+from bot.agent.model import Usage
+from bot.desk.rewriting import Seen, look_for_staff
 from bot.help_center import status_texts
 from bot.help_center.library import Bases, Library, Refresh
 from bot.help_center.status_texts import Watch
 from bot.store import inbox, schedule, schema, turns
 from bot.store.database import Database
+from bot.telemetry import Metrics
 from knowledge.documents import Notice
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError
 from knowledge.generations import IndexedSource
@@ -341,6 +344,24 @@ async def test_a_search_tells_that_the_pages_answer_only_perhaps(listed: Path) -
     public, staff = told.split("\n\n")
     assert "would be answered *perhaps*" in public
     assert "has an answer here *perhaps*" in staff
+
+
+class Rewriting:
+    """Rewrites every question into one that is clearly answered."""
+
+    async def look(self, _question: str, _found: Findings) -> Seen:
+        return Seen(FOUND, "How long can I return an item?", ("cheap",), Usage(40, 8))
+
+
+async def test_a_search_shows_what_the_question_was_rewritten_to_and_its_cost_is_counted(listed: Path) -> None:
+    searching = library(FakeBase(findings=Findings((HIT,), 0.2)), FakeBase(findings=Findings()), source=listed)
+    metrics = Metrics()
+    searching.look_again = look_for_staff(cast(Any, Rewriting()), metrics)
+    public, staff = (await searching.search("Wie lange?")).split("\n\n")
+    assert "would be answered" in public
+    assert "Looked for “How long can I return an item?” too" in public
+    assert "has *no* answer here" in staff
+    assert 'purpose="search"' in metrics.text().decode()
 
 
 async def test_a_search_that_could_not_be_made_is_not_told_as_one_that_found_nothing() -> None:

@@ -47,3 +47,14 @@ async def test_the_cheap_model_hears_what_no_word_list_knows(stage: Stage, tmp_p
         await world.card_of(asked)
         looks = [request for request in await world.model_requests() if request["role"] == "danger"]
     assert [look["body"]["model"] for look in looks] == ["the-cheap-one"]
+
+
+async def test_the_cheap_model_rewrites_a_question_in_another_language_than_the_pages(
+    stage: Stage, tmp_path: Path
+) -> None:
+    async with stage.open_world(tmp_path, env={"OPENAI_CHEAP_MODEL": "the-cheap-one"}) as world:
+        asked = await world.customer.says("Wie lange kann ich einen Artikel zurückgeben?")
+        answer = await world.customer.reads(asked)
+        rewrites = [request for request in await world.model_requests() if request["role"] == "rewrite"]
+    assert "https://help.example.com/returns" in answer.text
+    assert [rewrite["body"]["model"] for rewrite in rewrites] == ["the-cheap-one"]
