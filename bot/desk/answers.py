@@ -16,6 +16,7 @@ from pydantic import Field
 from bot.agent.messages import Message, ToolResult
 from bot.agent.tools import Context, Tool, ToolOutput, tool
 from bot.agent.wording import without_tags
+from bot.desk.policy import only_asks
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
@@ -80,12 +81,15 @@ class Evidence:
         return None if self.hits else next(iter(self.uncertain.values()), None)
 
     def sources(self, answer: str) -> list[Hit]:
-        """The pages that the answer used, best first, without duplicates. At most SOURCES."""
+        """The pages that the answer used, best first, without duplicates. At most SOURCES.
+
+        If it used none, the best page counts as its source, unless a lookup is, or the answer only asks back.
+        """
         given = self.passages
         shares = {hit.chunk_id: _share(answer, hit) for hit in given}
         ranked = sorted(given, key=lambda hit: shares[hit.chunk_id], reverse=True)
         used = [hit for hit in ranked if shares[hit.chunk_id] >= USED_SHARE]
-        if not used and not self.facts:
+        if not used and not self.facts and not only_asks(answer):
             used = given[:1]
         return list({hit.url or hit.title: hit for hit in reversed(used)}.values())[::-1][:SOURCES]
 

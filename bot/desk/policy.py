@@ -4,6 +4,7 @@ asks_for_person   The customer's words ask for a human being.
 is_upset          The customer is angry or disappointed.
 reason_to_call    Returns why the words alone call for a person.
 is_grounded       The answer rests on evidence.
+only_asks         The answer is nothing but questions.
 needs_person      The message is about danger, fraud or law, which a person handles.
 questions_in      Returns the questions that a message asks.
 questions_apart   Returns questions that can be answered separately, at the same time.
@@ -78,10 +79,10 @@ def is_grounded(answer: str, message: str, *, evidence: bool, searched_in_vain: 
     """
     if evidence or asks_nothing(message):
         return True
-    return not searched_in_vain and len(answer) <= CLARIFYING_LIMIT and _only_asks(answer)
+    return not searched_in_vain and len(answer) <= CLARIFYING_LIMIT and only_asks(answer)
 
 
-def _only_asks(answer: str) -> bool:
+def only_asks(answer: str) -> bool:
     """Whether every sentence is a question. A claim that is followed by a question is still a claim."""
     sentences = _SENTENCE_END.split(answer.strip())
     return all(sentence.endswith(("?", "？")) for sentence in sentences)

@@ -114,7 +114,7 @@ def read_wants(text: str) -> Wants:
         greets=_says("hello", text) and not _says("thanks", text),
         leaves=_says("bye", text),
         only_talk=_is_only(("hello", "thanks", "bye", "filler"), text),
-        chat=next((chat for chat in _CHATS if _says(chat, text) and _is_only((chat, *_BESIDE_CHAT), text)), None),
+        chat=_chat(text),
         agrees=_says("agreement", text) and _is_only(("agreement", "thanks"), text),
         person=_person(text),
         change=change,
@@ -145,6 +145,11 @@ def offers_person(answer: str) -> bool:
     """Whether one of the last sentences asks if a person shall be called."""
     last = re.split(r"(?<=[.!?])\s+", answer.strip())[-3:]
     return any(sentence.endswith("?") and _says("offers_person", sentence) for sentence in last)
+
+
+def _chat(text: str) -> Chat | None:
+    plain = " ".join(_patterns()["chatter"].sub(" ", text[:READ_LIMIT]).split())
+    return next((chat for chat in _CHATS if _says(chat, plain) and _is_only((chat, *_BESIDE_CHAT), plain)), None)
 
 
 def _person(text: str) -> Reason | None:

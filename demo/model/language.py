@@ -34,7 +34,8 @@ COMMON: Mapping[str, frozenset[str]] = {
         "ya apa siapa kapan mana dimana kenapa mengapa bagaimana gimana berapa bisa boleh mau ingin sudah udah belum "
         "sedang akan di ke dari dengan untuk pada dalam oleh kalau jika karena ada adalah saja aja sampai sampe tolong "
         "mohon halo hai selamat pagi siang sore malam terima kasih makasih dong sih nya lagi juga kok pesanan paket "
-        "batalkan ubah alamat ongkir pengiriman garansi pertama kedua lainnya kapan isinya totalnya kurir resi tokonya "
+        "bodoh payah bagus bikin batalkan ubah alamat ongkir pengiriman garansi pertama kedua lainnya kapan isinya "
+        "totalnya kurir resi tokonya "
         "nomor barang kirim bayar kembali uang cara lama hari punya harus apakah kantor mendapat dapat"
     ),
     "de": _words(
@@ -51,7 +52,8 @@ COMMON: Mapping[str, frozenset[str]] = {
         "el la los las un una es son era soy ser está están estoy ha he hay yo tú usted él ella nosotros mi mis su sus "
         "y o pero si no sí qué cuál quién cuándo dónde donde por porque cómo como puedo puede pueden quiero quisiera "
         "de del en con para a al lo le me se que este esta ese esa hola buenos días gracias favor pedido paquete "
-        "cambiar cancelar devolver devolución reembolso envío envíos dirección tarjeta regalo primero primera otro "
+        "eres tonto cambiar cancelar devolver devolución reembolso envío envíos dirección tarjeta regalo primero "
+        "primera otro "
         "otra "
         "cuánto cuanto tengo todavía aún ya muy más hacer tienen tiene tenéis hago recibo encuentro tan"
     ),

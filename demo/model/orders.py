@@ -89,7 +89,7 @@ def _one_thing(found: Found, parcels: Sequence[Found], request: Request, phrases
 def _arrivals(number: str, parcels: Sequence[Found], request: Request, phrases: Phrases) -> str:
     """When the parcels of an order come that was told of before; empty for other questions."""
     wants = request.wants
-    if len(parcels) > 1 and (wants.place is not None or wants.other):
+    if len(parcels) > 1 and wants.of_parcel and (wants.place is not None or wants.other):
         place = 1 if wants.place is None else wants.place
         parcels = [parcels[place]] if -len(parcels) <= place < len(parcels) else parcels
         return " ".join(_told_parcel(each, phrases) for each in parcels)

@@ -52,7 +52,8 @@ _ASKS_FOR: Mapping[str, re.Pattern[str]] = {
     "time": re.compile(
         r"\b(?:how (?:long|many days|soon|late|old)|when|until when|deadline|berapa (?:lama|hari)|kapan"
         r"|wie (?:lange|viele tage)|wann"
-        r"|bis wann|cu[aá]nto tiempo|cu[aá]ntos d[ií]as|cu[aá]nto tarda\w*|cu[aá]ndo|combien de (?:temps|jours)"
+        r"|bis wann|cu[aá]nto tiempo|cu[aá]ntos d[ií]as|cu[aá]nto tarda\w*|cu[aá]ndo|(?:ship|deliver)\w* to"
+        r"|(?:liefer|versend)\w*\b.{0,20} nach|env[ií]\w+ a|livrez|kirim ke|combien de (?:temps|jours)"
         r"|quand|policy|policies"
         r"|kebijakan|bedingungen|fristen?|plazos?|pol[ií]tica|d[ée]lais?|politique)\b",
         re.IGNORECASE,
@@ -200,6 +201,8 @@ class Quote:
     """Whether its title does."""
     about: bool = True
     """Whether the question names something that shops are asked, and the title speaks of it."""
+    asked: bool = True
+    """Whether the question names something that shops are asked, and not things alone."""
     uncertain: bool = False
     """Whether the passage is marked as one that may not hold the answer."""
 
@@ -321,6 +324,7 @@ def best_quote(
         headed=headed,
         titled=titled,
         about=bool(asked) and titled,
+        asked=bool(asked),
         uncertain=passage.uncertain,
     )
 
@@ -353,7 +357,7 @@ def _block_score(block: "_Block", weights: "_Weights", *, asks: str) -> float:
     figures = sum(bool(_IS[asks].search(unit)) for unit in block.units) if asks in _IS else 0
     apt = whole * (0.3 + 0.2 * min(figures, 4)) if steps or figures else 0.0
     if asks == "clock" and figures:
-        apt = 0.5 * sum(weights.values())
+        apt = sum(weights.values())
     return best + 0.5 * whole + apt + 0.2 * sum(below.values()) * (1 - block.place)
 
 

@@ -12,6 +12,8 @@ from demo.model.topics import Topic, leant_on
 
 _SHORT = 90
 """The most characters of a request that can speak of an order without naming it."""
+_DETAILS = frozenset({"express", "cost", "price", "free"})
+"""Subjects that need another to be about something."""
 _WAITING = frozenset({"late", "arrive", "back"})
 """Subjects of those who wait."""
 _PAGES: Mapping[Change, str] = {
@@ -56,7 +58,8 @@ def read_requests(talk: Talk) -> list[Request]:
     requests: list[Request] = []
     for text in requests_in(talk.said) or [talk.said]:
         request, last = _read(talk, text), requests[-1] if requests else None
-        if request.page and not request.is_about_orders and last and last.page and len(subjects(text)) <= 1:
+        leans = bool(request.page) and not (request.is_about_orders or names_subject(text, besides=_DETAILS))
+        if leans and last and last.page and not last.change:
             request = replace(request, before=last.page)
         requests.append(request)
     return requests

@@ -33,7 +33,7 @@ _AND = (
 )
 _NUMBERED = r"(?:\(?[1-9a-d]\)|[1-9]\.(?=\s)|#[1-9]\b(?!\d)|[-*•](?=\s))"
 _BREAK = re.compile(
-    rf"(?<=[?!.])\s+|\s*[\n;]\s*|,?\s+(?:{_AND},?\s+)+(?={_ASKING}|{_DOING})|,\s+(?=(?:{_AND}\s+)?{_ASKING}|{_DOING})"
+    rf"(?<=[?!.])(?<![nN][ro]\.)\s+|\s*[\n;]\s*|,?\s+(?:{_AND},?\s+)+(?={_ASKING}|{_DOING})|,\s+(?=(?:{_AND}\s+)?{_ASKING}|{_DOING})"
     rf"|(?:^|(?<=\s)){_NUMBERED}\s*",
     re.IGNORECASE,
 )

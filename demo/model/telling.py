@@ -26,6 +26,10 @@ GOOD_FIT = 0.5
 """A quotation that carries this share of the question is answered with at once."""
 LAST_FIT = 0.3
 """After another search, this much will do."""
+UNTITLED_FIT = 0.55
+"""What it takes where the page's title does not speak of it."""
+THINGS_FIT = 0.8
+"""What it takes where the question names things alone."""
 WEAK_FIT = 0.12
 """With at least this much the stand-in asks which of two pages is meant; below it, it does not know."""
 NOT_SURE = "NOT_SURE"
@@ -129,9 +133,8 @@ def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: st
             calls_person = calls_person or calls
         else:
             words = request_told(talk, request, phrases)
-            least = GOOD_FIT if words else LAST_FIT
             quote = passages_for(talk, request, limit=QUOTE_LIMIT if len(requests) < 3 else SHORT_QUOTE).quote
-            if quote and quote.fit >= (GOOD_FIT if quote.uncertain and not quote.headed else least):
+            if quote and quote.fit >= _least(quote, beside=bool(words)):
                 is_told = any(quote.title == each.title and covers(each.text, request.page) for each in quotes)
                 words = words if is_told else [*words, _quoted(quote, phrases, language)]
                 quotes.append(quote)
@@ -146,6 +149,15 @@ def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: st
         if any(request.wants.late for request in requests):
             told.append(phrases.person_offer)
     return Told(_together(told, phrases, offers=not calls_person), calls_person)
+
+
+def _least(quote: Quote, *, beside: bool) -> float:
+    """The fit that a quotation needs, alone or beside something else that was found."""
+    if not quote.asked:
+        return THINGS_FIT
+    if not quote.titled:
+        return UNTITLED_FIT
+    return GOOD_FIT if beside or (quote.uncertain and not quote.headed) else LAST_FIT
 
 
 def _is_sorry_for(request: Request) -> bool:

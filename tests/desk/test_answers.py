@@ -49,6 +49,13 @@ def test_an_answer_from_a_look_up_names_no_page_it_did_not_use() -> None:
     assert evidence.sources("Order ORD-12345 was shipped with UPS and arrives tomorrow.") == []
 
 
+def test_an_answer_that_only_asks_back_names_no_page() -> None:
+    evidence = Evidence()
+    evidence.add(found(RETURNS))
+    assert evidence.sources("Which order do you mean: ORD-12345 or ORD-67890?") == []
+    assert evidence.sources("Das geht. Welche Bestellung meinen Sie?") == [RETURNS]
+
+
 def test_a_page_is_named_once() -> None:
     evidence = Evidence()
     evidence.add(found(RETURNS, hit("Returns", RETURNS.text, chunk_id="other")))
