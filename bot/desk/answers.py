@@ -16,7 +16,7 @@ from pydantic import Field
 from bot.agent.messages import Message, ToolResult
 from bot.agent.tools import Context, Tool, ToolOutput, tool
 from bot.agent.wording import without_tags
-from bot.desk.policy import only_asks
+from bot.language.rhetoric import only_asks
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 

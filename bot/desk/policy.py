@@ -4,7 +4,6 @@ asks_for_person   The customer's words ask for a human being.
 is_upset          The customer is angry or disappointed.
 reason_to_call    Returns why the words alone call for a person.
 is_grounded       The answer rests on evidence.
-only_asks         The answer is nothing but questions.
 needs_person      The message is about danger, fraud or law, which a person handles.
 questions_in      Returns the questions that a message asks.
 questions_apart   Returns questions that can be answered separately, at the same time.
@@ -18,7 +17,7 @@ from typing import NamedTuple
 from bot.desk.courtesies import asks_nothing
 from bot.desk.danger.classifier import Danger, find_danger
 from bot.language.matching import READ_LIMIT, matcher
-from bot.language.rhetoric import WORD, is_about_something, is_rhetorical
+from bot.language.rhetoric import WORD, is_about_something, is_rhetorical, only_asks
 
 _CLAUSE_END = re.compile(r"[.!?…:;\n]+")
 CLARIFYING_LIMIT = 300
@@ -36,7 +35,6 @@ COMPOUND_LEAST = 3
 COMPOUND_LIMIT = 4_000
 """The most characters of a compound message."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 _PIECE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
 _QUOTED_LINES = re.compile(r"^[ \t]*(?:>|&gt;)[^\n]*|```.*?```", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|\"[^\"\n]*\"")
@@ -80,12 +78,6 @@ def is_grounded(answer: str, message: str, *, evidence: bool, searched_in_vain: 
     if evidence or asks_nothing(message):
         return True
     return not searched_in_vain and len(answer) <= CLARIFYING_LIMIT and only_asks(answer)
-
-
-def only_asks(answer: str) -> bool:
-    """Whether every sentence is a question. A claim that is followed by a question is still a claim."""
-    sentences = _SENTENCE_END.split(answer.strip())
-    return all(sentence.endswith(("?", "？")) for sentence in sentences)
 
 
 def questions_in(text: str) -> tuple[str, ...]:

@@ -10,5 +10,6 @@ conversation.py          a request, read        roles.py         whom it speaks 
 reply.py                 what is said to it     triage.py specialist.py lead.py checking.py summing_up.py drafting.py
                          learning.py
 intents.py topics.py splitting.py language.py   what a customer means, by rules.yml and glossary.yml
-quoting.py telling.py phrases.py person.py      the words of an answer, voices.yml those of a draft
+requests.py memory.py                           each thing a message asks for, and what it refers to
+quoting.py orders.py telling.py phrases.py person.py    the words of an answer, voices.yml those of a draft
 """

@@ -323,6 +323,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "unquoted": unquoted,
     "rhetorical": rhetoric.is_rhetorical,
     "about something": rhetoric.is_about_something,
+    "only asks": rhetoric.only_asks,
     "affirms": courtesies.affirms,
     "asks nothing": courtesies.asks_nothing,
     "last word": courtesies.is_last_word,
