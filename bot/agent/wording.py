@@ -45,12 +45,13 @@ def unmarked(text: str) -> str:
 
 def _own_words(text: str) -> str:
     """Return a person's words without anything that looks like a block, what a block holds, or a tag."""
-    return _FORGED_TAG.sub("(", without_tags(text, NOTE, INSTRUCTIONS, "passage", "summary"))
+    text = without_tags(text, NOTE, INSTRUCTIONS, "passage", "summary")
+    return _FORGED_TAG.sub("(", text) if "[" in text else text
 
 
 def without_tags(text: str, *names: str) -> str:
     """Replace the "<" of each tag with these names by "(", so that the text cannot close the tag around it."""
-    return _tags(names).sub(r"(\1", text)
+    return _tags(names).sub(r"(\1", text) if "<" in text else text
 
 
 @cache

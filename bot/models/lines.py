@@ -97,7 +97,8 @@ class _Arranging:
 
     def add_result(self, result: ToolResult) -> None:
         """Add a result. It follows its call or another result, so no words of a person wait here."""
-        self._lines.append(replace(result, content=unmarked(result.content)))
+        content = unmarked(result.content)
+        self._lines.append(result if content is result.content else replace(result, content=content))
 
     def close(self) -> list[Line]:
         """Return all lines."""
