@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from knowledge.catalog import CatalogReader
+from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.fuse import fuse
 from knowledge.index import rank, words_weight
@@ -46,8 +47,8 @@ SAME_QUANTILE = 0.95
 """Two chunks say much the same if they are nearer to each other than this share of the base's chunks."""
 LEAST_TEXTS = 20
 """Texts of one kind that are needed to measure by them. In a smaller base, "clearly" begins with "perhaps"."""
-MOST_QUESTIONS = 500
-"""Written questions that are read at most."""
+MOST_QUESTIONS, QUESTIONS_CHARACTERS, QUESTION_CHARACTERS = 500, 1_000_000, 2_000
+"""Written questions that are read at most, the characters of their file, and those of one question."""
 MISSED_QUANTILE, UNANSWERED_QUANTILE = 0.05, 0.95
 """The share of the written questions with an answer that "perhaps" may miss, and of what has no answer that it need
 not leave behind."""
@@ -168,7 +169,7 @@ def read_questions(path: Path) -> tuple[WrittenQuestion, ...]:
     otherwise. Empty if there is no such file. Lines of another form are passed over."""
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
-            read = [_written(line) for line, _ in zip(lines, range(MOST_QUESTIONS), strict=False)]
+            read = [_written(line) for line in lines.read(QUESTIONS_CHARACTERS).split("\n")[:MOST_QUESTIONS]]
     except OSError:
         return ()
     return tuple(question for question in read if question)
@@ -272,5 +273,6 @@ def _written(line: str) -> WrittenQuestion | None:
         read: Any = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    text = read.get("question") if isinstance(read, dict) else None
-    return WrittenQuestion(text, read.get("answerable", True) is not False) if isinstance(text, str) else None
+    asked = read.get("question") if isinstance(read, dict) else None
+    text = clean(asked).strip()[:QUESTION_CHARACTERS] if isinstance(asked, str) else ""
+    return WrittenQuestion(text, read.get("answerable", True) is not False) if text else None
