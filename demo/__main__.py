@@ -18,6 +18,11 @@ from demo.program import NotReady
 from demo.world import COMMAND, MANIFEST, PAGES, PortTaken, World, open_world
 
 DEFAULT_PORT = 8765
+TO_TRY = """  Try as Customer A:
+  - Where is my order?  then: the first one  then: can you cancel it?
+  - How do I return a tent, and how long does the refund take?
+  - This is the third time I write, I want to talk to a person!  then answer it as an agent
+  - press "Tour" on the page, or kill the bot in the middle of an answer"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +82,7 @@ def _announce(world: World, options: argparse.Namespace) -> None:
         print(json.dumps(world.describe()), flush=True)
         return
     print(f"Frontdesk is ready: {world.page}", flush=True)
-    print(f"  {world.notice}.\n  Log: {world.program.log}\n  Ctrl-C ends everything.", flush=True)
+    print(f"  {world.notice}.\n  Log: {world.program.log}\n  Ctrl-C ends everything.\n{TO_TRY}", flush=True)
     if _may_open_browser(options):
         webbrowser.open(world.page)
 

@@ -121,6 +121,7 @@ _EMPTY = frozenset().union(
     ),
     ("long", "much", "many", "lama", "lange", "dauert", "tarda", "tardan", "mean", "means", "anymore", "able", "one"),
     (
+        *("dont", "cant", "wont", "didnt", "doesnt", "isnt", "im", "ive", "its", "havent", "hasnt", "whats", "wheres"),
         *("new", "habt", "gibt", "ihr", "guys", "physical"),
         "too",
         "very",
@@ -199,6 +200,8 @@ class Quote:
     """Whether its title or heading speaks of what the question asks."""
     titled: bool = True
     """Whether its title does."""
+    apt: bool = True
+    """Whether it holds the kind of figure that the question asks for."""
     about: bool = True
     """Whether the question names something that shops are asked, and the title speaks of it."""
     asked: bool = True
@@ -323,6 +326,7 @@ def best_quote(
         fit,
         headed=headed,
         titled=titled,
+        apt=asks not in _IS or any(_IS[asks].search(unit) for unit in block.units),
         about=bool(asked) and titled,
         asked=bool(asked),
         uncertain=passage.uncertain,

@@ -69,7 +69,7 @@ class Material:
     @property
     def carry(self) -> bool:
         """Whether it is answered with at once."""
-        return self.quote is not None and self.quote.fit >= GOOD_FIT and self.quote.headed
+        return self.quote is not None and self.quote.fit >= GOOD_FIT and self.quote.headed and self.quote.apt
 
 
 def small_talk(talk: Talk, wants: Wants, phrases: Phrases) -> str:
