@@ -1,6 +1,6 @@
 """What the agents get from the knowledge base: passages before the answer, a search tool, and sources after it.
 
-passages_text    Renders the passages retrieved for the message as the second system message.
+passages_text    Renders the passages retrieved for the message as the text that travels with it.
 answer_tools     Returns `search_knowledge`, a tool to search again with other words.
 Evidence         Collects what a turn has found so far, and tells which pages its answer used.
 """
@@ -106,7 +106,7 @@ def known_from(history: Iterable[Message]) -> frozenset[str]:
 
 
 def passages_text(findings: Findings, *, today: date) -> str:
-    """The second system message: the passages as data, or the statement that there are none."""
+    """What agents read of the pages: the passages as data, or the statement that there are none."""
     if is_unasked(findings):
         return (
             f"Today is {today:%A, %d %B %Y}. The help pages cannot be searched at the moment. Do not answer from "

@@ -279,7 +279,7 @@ class Drafting:
         return [number for number, text in enumerate(texts, start=1) if gate.find(text)]
 
     def _material(self, case: Case, said: Sequence[Message], findings: Findings, evidence: Evidence) -> str:
-        """The second system message: the passages, the case and earlier lookups, all marked as data.
+        """What travels with the conversation: the passages, the case and earlier lookups, all marked as data.
 
         The passages are added to the evidence.
         """

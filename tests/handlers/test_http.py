@@ -79,6 +79,14 @@ async def test_health_names_what_is_missing(client: TestClient[Any, Any]) -> Non
     assert (await response.json())["missing"] == "the knowledge base"
 
 
+async def test_health_lists_the_fields_that_models_are_not_sent() -> None:
+    serving = Serving(left_out=lambda: ["our-model: temperature"])
+    async with TestClient(TestServer(build_web_app(serving, metrics=None, takes_events=False))) as client:
+        assert (await (await client.get("/healthz")).json())["left_out"] == ["our-model: temperature"]
+        serving.left_out = list
+        assert "left_out" not in await (await client.get("/healthz")).json()
+
+
 async def test_before_the_product_is_put_together_it_is_alive_and_not_ready() -> None:
     app = build_web_app(Serving(waiting_for="Slack"), metrics=Metrics(), takes_events=True, signing_secret=SECRET)
     async with TestClient(TestServer(app)) as client:
