@@ -55,7 +55,7 @@ from knowledge.index import fingerprint_of
 from knowledge.plan import Known, Plan, Tell, make_plan
 from knowledge.report import BuildReport, LeftOut, Phase, Progress
 from knowledge.site_markup import without_targets
-from knowledge.vectors import VectorIndex, clear, copy_index, create
+from knowledge.vectors import VectorIndex, clear, copy_index, create, rename
 from knowledge.withholding import withhold
 
 EMBED_BATCH = 256
@@ -243,10 +243,12 @@ async def _write(
             if not (base and few):
                 stored.seal()
             home = _home(job, folder, number)
-            follows = _follow(base, home) if base and few else False
+            changes = (added, removed) if base and few and _follow(base, home) else None
+            if base and not anew and isinstance(home, ChromaCollection):
+                changes = _take_over(job, stored, base, home)
             metadata = {"fingerprint": fingerprint_of(job.embedder)}
-            with closing(VectorIndex(home) if follows else create(home, metadata=metadata)) as vectors:
-                _index(vectors, stored, (added, removed) if follows else None, chunks=chunks, tell=job.tell)
+            with closing(create(home, metadata=metadata) if changes is None else VectorIndex(home)) as vectors:
+                _index(vectors, stored, changes, chunks=chunks, tell=job.tell)
                 with closing(CatalogReader(folder / DATABASE)) as reader:
                     measured, at_chunks = await _calibration(job, reader, vectors, base, is_repair=anew)
                     job.tell(Progress("verify"))
@@ -300,6 +302,39 @@ def _follow(base: Generation, home: Home) -> bool:
         return False
     copy_index(base.chroma, home)
     return True
+
+
+def _take_over(
+    job: _Job, stored: Catalog, base: Generation, home: ChromaCollection
+) -> tuple[list[int], list[int]] | None:
+    """Begin with the collection of the generation that goes when this one comes. A server copies no collection.
+
+    Returns the chunks to add and those to remove; None if there is no such collection, or if too much differs. If the
+    build fails then, going back to that generation makes its vectors anew, without embedding.
+    """
+    others = (each for each in job.generations.whole() if each.number != base.number)
+    fingerprint = base.manifest.fingerprint
+    leaving = [
+        each
+        for each in others
+        if each.manifest.collection and each.manifest.fingerprint == fingerprint and not job.generations.is_held(each)
+    ]
+    if not leaving:
+        return None
+    try:
+        with closing(CatalogReader(leaving[0].database)) as reader:
+            before = reader.keys()
+        keys = stored.keys()
+        added = [id_ for id_, key in keys.items() if before.get(id_) != key]
+        removed = [id_ for id_, key in before.items() if keys.get(id_) != key]
+        if len(added) + len(removed) > FOLLOW * len(keys):
+            return None
+        rename(home.url, leaving[0].manifest.collection, home.collection)
+    except VectorsAway:
+        raise
+    except (IndexBroken, sqlite3.Error):
+        return None
+    return added, removed
 
 
 def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]]:

@@ -241,6 +241,10 @@ class Catalog:
         )
         return [(heading, text) for heading, text in found]
 
+    def keys(self) -> dict[int, str]:
+        """Every chunk's row and its key, which changes with its document's name and its words."""
+        return _all_keys(self._database)
+
     def all_texts(self) -> Iterator[tuple[str, str]]:
         """Heading and text of every chunk."""
         yield from self._database.execute("SELECT heading, text FROM chunk")
@@ -317,6 +321,10 @@ class CatalogReader:
         """Every file by its path."""
         rows = self._database.execute("SELECT path, size, mtime_ns, read_ns, digest, etag, modified FROM file")
         return {path: KnownFile(*rest) for path, *rest in rows}
+
+    def keys(self) -> dict[int, str]:
+        """Every chunk's row and its key."""
+        return _all_keys(self._database)
 
     def documents_by_name(self) -> dict[str, KnownDocument]:
         """What a refresh must know of every document, by its name."""
@@ -427,6 +435,10 @@ def _hash(*parts: str) -> bytes:
 
 def _pack(vectors: NDArray[np.float32]) -> bytes:
     return vectors.astype(np.float16).tobytes()
+
+
+def _all_keys(database: sqlite3.Connection) -> dict[int, str]:
+    return dict(database.execute("SELECT id, key FROM chunk").fetchall())
 
 
 def _dim(database: sqlite3.Connection) -> int:

@@ -254,6 +254,10 @@ class Generations:
             if match and int(match[1]) not in kept and not _is_held(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def is_held(self, generation: Generation) -> bool:
+        """Whether a process uses this generation."""
+        return _is_held(generation.folder)
+
     @contextmanager
     def building(self) -> Iterator[None]:
         """Hold the builders' lock. Raises BuildRefused("busy") if another process has it."""

@@ -173,6 +173,17 @@ def clear(url: str, *, prefix: str, keep: Collection[str]) -> None:
         _disconnect(client, server)
 
 
+def rename(url: str, before: str, after: str) -> None:
+    """Give a server's collection another name. Raises IndexBroken if there is none, VectorsAway without the server."""
+    server = ChromaCollection(url, before)
+    with _told("rename", server), _door:
+        client = _connect(server)
+        try:
+            client.get_collection(before, embedding_function=None).modify(name=after)
+        finally:
+            _disconnect(client, server)
+
+
 def copy_index(source: Path, target: Path) -> None:
     """Copy an index that another process may have open: merely opening it would write to Chroma's database."""
     target.mkdir()

@@ -3,18 +3,22 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
 from knowledge import vectors
+from knowledge.build import build
+from knowledge.catalog import IndexedChunk
 from knowledge.embedding.table import TableEmbedder
-from knowledge.generations import ChromaCollection, Generations
+from knowledge.generations import ChromaCollection, Generations, Hold
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
+from knowledge.report import BuildReport
 from knowledge.vectors import ServerVectors, VectorIndex
 from tests.doubles.chroma_server import START_SECONDS, ChromaServer, open_chroma_server
+from tests.knowledge.conftest import sources_of
 
 pytestmark = [
     # Chroma's HTTP clients (1.5.9) leave sockets to the garbage collector.
@@ -151,3 +155,87 @@ async def test_a_server_that_is_away_does_not_keep_the_base_from_opening(
     async with opened(root, embedder, server) as base:
         found = await base.search("How long is the warranty?")
         assert (found.degraded, bool(found.hits)) == (True, True)
+
+
+RIGHT = "products/warranty.md"
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many vectors each build sends to the server."""
+    counts: list[int] = []
+    add = VectorIndex.add
+
+    def counted(index: VectorIndex, entries: Iterable[IndexedChunk]) -> int:
+        counts.append(add(index, entries))
+        return counts[-1]
+
+    monkeypatch.setattr(VectorIndex, "add", counted)
+    return counts
+
+
+async def test_from_the_third_build_on_only_changes_are_sent(
+    server: ChromaServer, root: Path, library: Path, embedder: TableEmbedder, sent: list[int]
+) -> None:
+    async def next_build(text: str) -> BuildReport:
+        await asyncio.to_thread((library / "hours.txt").write_text, text)
+        return await build(Generations(root), sources_of(library), embedder, chroma_url=server.url, tell=lambda _: None)
+
+    await next_build("We are there at noon.\n")
+    second = await next_build("We are there at night.\n")
+    third = await next_build("We are there on Sundays, with lanterns.\n")
+    fourth = await next_build("We never close the workshop.\n")
+    assert sent == [second.chunks, second.chunks, 1, 1]
+    kept = {generation.manifest.collection for generation in Generations(root).whole()}
+    assert set(server.collections()) == kept
+    async with opened(root, embedder, server) as base:
+        for question, expected in (("Do you close the workshop?", "hours.txt"), ("How long is the warranty?", RIGHT)):
+            found = await base.search(question)
+            assert not found.degraded
+            assert found.hits[0].source == expected
+        assert (await base.rollback()).generation == third.generation
+        assert "lanterns" in (await base.search("When are you there, with lanterns?")).hits[0].text
+        # The generation that serves now is the older one: its collection is not taken.
+    assert fourth.chunks == second.chunks
+    fifth = await next_build("We close at ten.\n")
+    async with opened(root, embedder, server) as base:
+        assert (await base.status()).generation == fifth.generation
+        found = await base.search("When do you close?")
+        assert (found.degraded, "ten" in found.hits[0].text) == (False, True)
+
+
+async def test_a_generation_that_somebody_serves_keeps_its_collection(
+    server: ChromaServer, root: Path, library: Path, embedder: TableEmbedder, sent: list[int]
+) -> None:
+    async def next_build(text: str) -> BuildReport:
+        await asyncio.to_thread((library / "hours.txt").write_text, text)
+        return await build(Generations(root), sources_of(library), embedder, chroma_url=server.url, tell=lambda _: None)
+
+    first = await next_build("We are there at noon.\n")
+    held = Generations(root).current()
+    assert held is not None
+    hold = Hold(held.folder)
+    await next_build("We are there at night.\n")
+    await next_build("We are there on Sundays.\n")
+    hold.release()
+    assert sent == [first.chunks] * 3
+    with closing(VectorIndex(ChromaCollection(server.url, held.manifest.collection))) as index:
+        assert index.count() == first.chunks
+
+
+async def test_a_build_that_fails_after_it_took_a_collection_leaves_a_base_that_goes_back(
+    server: ChromaServer, root: Path, library: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text in ("We are there at noon.\n", "We are there at night.\n"):
+        await asyncio.to_thread((library / "hours.txt").write_text, text)
+        await build(Generations(root), sources_of(library), embedder, chroma_url=server.url, tell=lambda _: None)
+    with monkeypatch.context() as failing:
+        failing.setattr("knowledge.build._verify", lambda *_: (_ for _ in ()).throw(OSError("planted")))
+        await asyncio.to_thread((library / "hours.txt").write_text, "We are there on Sundays.\n")
+        with pytest.raises(OSError, match="planted"):
+            await build(Generations(root), sources_of(library), embedder, chroma_url=server.url, tell=lambda _: None)
+    async with opened(root, embedder, server) as base:
+        assert not (await base.search("How long is the warranty?")).degraded
+        await base.rollback()
+        await until_whole(base)
+        assert "noon" in (await base.search("Are you there at noon?")).hits[0].text
