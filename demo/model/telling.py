@@ -1,5 +1,6 @@
 """The stand-in's answers in words: for each request what was found, or what the help pages say about it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -134,7 +135,7 @@ def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: st
         else:
             words = request_told(talk, request, phrases)
             quote = passages_for(talk, request, limit=QUOTE_LIMIT if len(requests) < 3 else SHORT_QUOTE).quote
-            if quote and quote.fit >= _least(quote, beside=bool(words)):
+            if quote and quote.fit >= _least(quote, language, beside=bool(words)):
                 is_told = any(quote.title == each.title and covers(each.text, request.page) for each in quotes)
                 words = words if is_told else [*words, _quoted(quote, phrases, language)]
                 quotes.append(quote)
@@ -151,10 +152,13 @@ def tell(talk: Talk, requests: Sequence[Request], phrases: Phrases, language: st
     return Told(_together(told, phrases, offers=not calls_person), calls_person)
 
 
-def _least(quote: Quote, *, beside: bool) -> float:
-    """The fit that a quotation needs, alone or beside something else that was found."""
+def _least(quote: Quote, language: str, *, beside: bool) -> float:
+    """The fit that a quotation needs, alone or beside something else that was found.
+
+    In a foreign question the words that the glossary does not hold are not seen, so things alone never suffice.
+    """
     if not quote.asked:
-        return THINGS_FIT
+        return THINGS_FIT if language == "en" else math.inf
     if not quote.titled:
         return UNTITLED_FIT
     return GOOD_FIT if beside or (quote.uncertain and not quote.headed) else LAST_FIT
