@@ -103,9 +103,10 @@ async def try_models(settings: Settings) -> tuple[list[str], list[str]]:
     told: list[str] = []
     server, fallback_server = _model_servers(settings)
     async with open_models(settings, load_prices(settings.model_prices)) as models:
-        endpoints = {each.name: each for each in (*models.strong, *models.cheap)}
-        for name, endpoint in endpoints.items():
-            card = await find_card(fallback_server if name == settings.fallback_model else server, name)
+        fallback = models.strong[-1] if settings.fallback_model else None
+        for endpoint in {id(each): each for each in (*models.strong, *models.cheap)}.values():
+            name = endpoint.name
+            card = await find_card(fallback_server if endpoint is fallback else server, name)
             if card is None:
                 faults.append(f"its server has no model {name}")
                 continue

@@ -1,6 +1,8 @@
 """One real round against each model, as `frontdesk check` plays it."""
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from bot.agent.endpoints import Endpoint, Price
 from bot.integrations import try_models
@@ -40,6 +42,26 @@ async def test_a_model_that_refuses_the_round_is_a_fault_in_the_providers_words(
         faults, told = await try_models(settings_for(server.url))
     assert faults == ["our-model does not answer: refused_request: 400 no_tools, “Tools are not enabled here.”"]
     assert told == []
+
+
+async def test_a_model_that_ends_or_is_not_there_is_told_by_its_server() -> None:
+    async def card(request: web.Request) -> web.Response:
+        if request.match_info["name"] == "our-model":
+            return web.json_response({"id": "our-model", "shutdown_date": "2027-03-01"})
+        return web.json_response({"error": {"message": "no such model", "code": "model_not_found"}}, status=404)
+
+    async def answer(request: web.Request) -> web.Response:
+        message = {"role": "assistant", "content": "all is well"}
+        return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+    app = web.Application()
+    app.add_routes([web.get("/v1/models/{name}", card), web.post("/v1/chat/completions", answer)])
+    async with TestServer(app) as server:
+        settings = settings_for(str(server.make_url("/v1")))
+        settings = settings.model_copy(update={"openai_cheap_model": "gone"})
+        faults, told = await try_models(settings)
+    assert faults == ["its server has no model gone"]
+    assert told[0] == "our-model ends on 2027-03-01"
 
 
 async def test_a_model_that_calls_no_tool_is_a_note() -> None:
