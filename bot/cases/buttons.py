@@ -93,6 +93,9 @@ _TABLE = (
     Button("esc.decline", "anyone", "Declines the offered case.", lane="at_once"),
     Button("esc.cancel", "customer", "Ends the case. The assistant is back.", _UNCLAIMED, is_done=_became("bot")),
     Button(
+        "esc.undo", "customer", "Opens a case again after a change of mind.", ("bot",), is_done=_became(*_UNCLAIMED)
+    ),
+    Button(
         "esc.urgent", "customer", "Makes the case urgent.", _CLOSED_DESK,
         is_done=_became(*_CLOSED_DESK), is_used=lambda case: case.step > 0,
     ),

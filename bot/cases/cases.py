@@ -17,7 +17,7 @@ urge          The customer cannot wait for the desk to open.
 can_wait      The customer can wait.
 keep_helping  The customer wants the assistant to answer while the case waits.
 snooze        Staff delay the next SLA step.
-offer_end     The customer wrote as if they no longer need a person.
+offer         The customer of a case that waits sees how it stands, or what they can do.
 end_erased    The customer's data is erased.
 """
 
@@ -43,6 +43,7 @@ from bot.store.database import Transaction
 from bot.store.statements import lock
 from bot.telemetry import Metrics
 from bot.views import staff_cards
+from bot.views.announcements import Offer
 
 OPEN_CASES = 5
 MAIN_DESK = "Main desk"
@@ -234,8 +235,8 @@ class Cases:
             note=f"They handed the conversation back to you.{left}",
         )
 
-    async def cancel(self, ref: str, user: str) -> Case:
-        """The customer continues with the assistant.
+    async def cancel(self, ref: str, user: str, *, wrote: bool = False) -> Case:
+        """The customer continues with the assistant. If they `wrote` so and pressed no button, they can undo it.
 
         Raises MovedOn for anyone but the customer, and after a claim.
         """
@@ -244,6 +245,7 @@ class Cases:
             user,
             "cancelled",
             lambda case, now: steps.cancel(own(case, user), now=now),
+            say=(lambda case: self.messages.announce("taken_back", case, by=user)) if wrote else None,
             note="The customer asked for a person, then chose to go on with you.",
         )
 
@@ -348,12 +350,14 @@ class Cases:
             start=held_case,
         )
 
-    async def offer_end(self, ref: str, *, key: str) -> None:
-        """Show the customer the button that ends the case, unless a person has claimed it."""
+    async def offer(self, ref: str, offer: Offer, *, key: str) -> None:
+        """Show the customer of a case that waits how it stands, or what they can do. Nothing after a claim."""
+        usual = await usual_minutes(self.stepping) if offer == "status" else None
         async with self.stepping.database.transaction() as tx:
             case = await held_case(tx, ref)
             if case.waits:
-                await outbox.add(tx, self.messages.settled(case, key=key), now=self.stepping.clock.now())
+                told = self.messages.offered(case, offer, key=key, usual=usual)
+                await outbox.add(tx, told, now=self.stepping.clock.now())
         self.stepping.outbox.wake()
 
     @property

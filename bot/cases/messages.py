@@ -6,6 +6,7 @@ posts nothing twice. What people see after most steps is in the table of bot/vie
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from bot.cases import transcripts
@@ -20,7 +21,15 @@ from bot.store.cases import MERGED, Case, card_key
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import TranscriptLine
 from bot.views import announcements, staff_cards
-from bot.views.announcements import ANNOUNCEMENTS, preceded, reader_time, short_name, why_called
+from bot.views.announcements import (
+    ANNOUNCEMENTS,
+    Offer,
+    preceded,
+    reader_time,
+    short_name,
+    usual_reply_time,
+    why_called,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +228,18 @@ class CaseMessages:
         """The key of the `can_wait` message, which is posted once for each time that the case is opened or reopened."""
         return f"case/{case.id}/can-wait/{case.reopened}"
 
-    def settled(self, case: Case, *, key: str) -> Outgoing:
-        """Offer the customer to end the case, since they wrote as if they no longer need a person."""
-        (row,) = self.announce("settled", case)
+    def offered(self, case: Case, offer: Offer, *, key: str, usual: float | None = None) -> Outgoing:
+        """Tell the customer of a case that waits how it stands, or what they can do.
+
+        `usual` is the usual time until a person claims a case, in minutes.
+        """
+        step, values = f"offer_{offer}", dict[str, str]()
+        if offer == "status" and case.state == "out_of_hours":
+            step = "status_out_of_hours"
+        elif offer == "status" and usual is not None:
+            say = partial(self.sentences.say, language_for(case.language))
+            step, values = "status_usual", {"usual": usual_reply_time(say, usual)}
+        (row,) = self.announce(step, case, before=None, **values)
         return replace(row, key=key)
 
     def desk_opened(self, case: Case) -> list[Outgoing]:
@@ -271,7 +289,7 @@ class CaseMessages:
 
     def _said(self, step: str, case: Case, **values: str) -> Card:
         """The customer's message for a step."""
-        known = {"staff": short_name(case.owner_name or ""), "back": self._back(case), **values}
+        known = {"staff": short_name(case.owner_name or ""), "back": self._back(case), "usual": "", **values}
         return announcements.to_customer(self.sentences, case, step, **known)
 
     def _back(self, case: Case) -> str:

@@ -6,6 +6,7 @@ concerns_us       The reply of the person who was answered last continues their 
 calls_for_people  It asks for a person, or needs one.
 asks              It is a question.
 names_matter      It names what the conversation is about.
+shares_matter     It is about the same as other texts.
 says_unsettled    It says that something still does not work.
 
 A reply that these rules exclude is neither answered nor shown to anyone.
@@ -56,6 +57,14 @@ def names_matter(text: str, matter: Iterable[str]) -> bool:
         return True
     words = _telling(said)
     return bool(words) and any(words & _telling(each[:READ_LIMIT]) for each in matter)
+
+
+def shares_matter(text: str, matter: Iterable[str]) -> bool:
+    """Whether the text shares a number or a significant word with the matter."""
+    said, others = unquoted(text), [each[:READ_LIMIT] for each in matter]
+    numbers = {number.casefold() for number in _NUMBER.findall(said)}
+    words = _telling(said)
+    return any(words & _telling(each) or numbers & {n.casefold() for n in _NUMBER.findall(each)} for each in others)
 
 
 def says_unsettled(text: str) -> bool:

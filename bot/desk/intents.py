@@ -1,7 +1,9 @@
 """What a message or an edit is meant to do, decided by rules from its words.
 
 says_stop         The whole message asks the assistant to stop. If no answer is running, there is nothing to stop.
+may_say_settled   The whole message says "stop" or "cancel that", which may mean the call for a person.
 says_settled      The whole message says that a person is no longer needed.
+asks_how_long     The message asks how long the wait for a person is, or whether anybody is there.
 changes_meaning   An edit changes what the message says, and does not only correct a typo.
 """
 
@@ -17,6 +19,9 @@ STOP_LIMIT = 40
 SETTLED_LIMIT = 80
 """The most characters of such a message."""
 
+WAITING_LIMIT = 160
+"""The most characters of such a message. A longer one tells more, which people have to read."""
+
 LONG_WORD = 7
 """The least number of letters with which two different words can count as a typo of each other."""
 STEM = 2
@@ -24,6 +29,7 @@ STEM = 2
 READ_LIMIT = 4_000
 """The most characters of messages that are compared. Longer ones that differ count as a change of meaning."""
 
+_COURTESIES = ("thanks", "beside_thanks", "thanks_words", "assent", "agreement", "apologies")
 _WORD = re.compile(r"\w+")
 
 
@@ -32,12 +38,21 @@ def says_stop(text: str) -> bool:
     return len(text) <= STOP_LIMIT and matcher("stop").is_all(text)
 
 
+def may_say_settled(text: str) -> bool:
+    """Whether the message may say that a person is no longer needed. It may as well mean an order."""
+    return len(text) <= SETTLED_LIMIT and matcher("stop").is_all(text, beside=matcher(*_COURTESIES))
+
+
 def says_settled(text: str) -> bool:
     """Whether the message says that a person is no longer needed, and nothing else."""
     if len(text) > SETTLED_LIMIT or "?" in text:
         return False
-    courtesies = matcher("thanks", "beside_thanks", "assent", "agreement", "apologies")
-    return matcher("settled").is_all(text, beside=courtesies)
+    return matcher("settled").is_all(text, beside=matcher(*_COURTESIES)) and not matcher("unsettled").is_in(text)
+
+
+def asks_how_long(text: str) -> bool:
+    """Whether the customer of a case asks how long the wait is, or whether anybody is there."""
+    return len(text) <= WAITING_LIMIT and matcher("still_waiting").is_in(text)
 
 
 def changes_meaning(before: str, after: str) -> bool:

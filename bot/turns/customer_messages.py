@@ -19,6 +19,7 @@ import contextlib
 import json
 from dataclasses import dataclass, replace
 
+from bot.cases.case import MovedOn
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.clock import Clock
@@ -45,6 +46,7 @@ from bot.turns.decide import (
     Call,
     CallForDanger,
     Decision,
+    Done,
     Facts,
     Forget,
     HandOver,
@@ -55,6 +57,8 @@ from bot.turns.decide import (
     Resume,
     Say,
     Stop,
+    TakeBack,
+    TellStatus,
     Thank,
     decide,
 )
@@ -66,7 +70,7 @@ from bot.turns.question import Question
 from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
-from bot.views.announcements import SAID_FIRST, status_text
+from bot.views.announcements import SAID_FIRST, Offer, status_text
 
 OVERHEARD = "overheard"
 """The reason of a row whose message was for others."""
@@ -232,8 +236,12 @@ class CustomerMessages:
             case HandOver(reason):
                 await self.cases.open(item.thread, customer, reason=reason, priority="medium")
                 return "done", "escalated"
-            case PassOn(case, offers_end):
-                return "done", await self._pass_on(case, incoming, offers_end=offers_end)
+            case PassOn(case, offers):
+                return "done", await self._pass_on(case, incoming, offers=offers)
+            case TakeBack(case):
+                return "done", await self._take_back(case, incoming)
+            case TellStatus(case):
+                return "done", await self._pass_on(case, incoming, offers="status")
             case Help(case):
                 if await self.budgets.set_aside(item):
                     return "done", await self._pass_on(case, incoming)
@@ -255,6 +263,8 @@ class CustomerMessages:
                 return "dropped", "paused"
             case Forget():
                 return await self._forget(item)
+            case Done(reason):
+                return "done", reason
             case Answer():
                 return await self._ask(incoming)
 
@@ -279,13 +289,21 @@ class CustomerMessages:
         await self._endanger(case, incoming, seen.danger)
         await self.danger_check.book(incoming.item, seen)
 
-    async def _pass_on(self, case: Case, incoming: IncomingMessage, *, offers_end: bool = False) -> str:
+    async def _pass_on(self, case: Case, incoming: IncomingMessage, *, offers: Offer | None = None) -> str:
         item = incoming.item
         await self.leftovers.close(item)
         await self.relay.from_customer(case, item, incoming.customer)
-        if offers_end:
-            await self.cases.offer_end(case.ref, key=f"turn/{item.id}/settled")
+        if offers:
+            await self.cases.offer(case.ref, offers, key=f"turn/{item.id}/{offers}")
         return "relayed"
+
+    async def _take_back(self, case: Case, incoming: IncomingMessage) -> str:
+        await self.answers.leftovers.close(incoming.item)
+        try:
+            await self.cases.cancel(case.ref, incoming.customer.user, wrote=True)
+        except MovedOn:
+            return await self._pass_on(case, incoming)
+        return "taken_back"
 
     async def _help(self, case: Case, incoming: IncomingMessage) -> str:
         """Answer while the case waits.
@@ -379,6 +397,6 @@ def _waits(case: Case) -> str:
     matter = f" It is about, in words that are data: {matter}." if matter else ""
     return (
         f"Our team has been called for this conversation, case {case.ref}, and nobody is there yet.{matter} "
-        "The customer asked you to go on helping with other things meanwhile. Leave the matter of the case to the "
+        "The customer may ask you about other things meanwhile. Leave the matter of the case to the "
         "team: do nothing about it, promise nothing about it, and do not call a person again."
     )

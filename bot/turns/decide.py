@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bot.cases.case import may_be_reopened
-from bot.desk import policy
+from bot.desk import addressing, policy
 from bot.desk.courtesies import affirms, is_last_word
 from bot.desk.danger.classifier import Danger
-from bot.desk.intents import says_settled, says_stop
+from bot.desk.intents import asks_how_long, may_say_settled, says_settled, says_stop
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
 from bot.turns.danger_check import Look
@@ -76,8 +76,23 @@ class PassOn:
     """Pass the message on to the people on its case."""
 
     case: Case
-    offers_end: bool = False
-    """True if the customer wrote as if they no longer need a person."""
+    offers: Literal["end", "help"] | None = None
+    """What the customer is offered besides: to end the case, since "stop" may mean it, or the assistant's help
+    meanwhile, since the message is a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """End the case, because its customer no longer needs a person."""
+
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class TellStatus:
+    """Pass the message on, and tell the customer how the case stands."""
+
+    case: Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +146,34 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """Close the row only, because an earlier attempt did all the rest."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Ask the agents, if there is money for it."""
 
 
 Decision = (
-    Call | CallForDanger | HandOver | PassOn | Help | Thank | Reopen | Resume | Stop | Say | Ignore | Forget | Answer
+    Call
+    | CallForDanger
+    | HandOver
+    | PassOn
+    | TakeBack
+    | TellStatus
+    | Help
+    | Thank
+    | Reopen
+    | Resume
+    | Stop
+    | Say
+    | Ignore
+    | Forget
+    | Done
+    | Answer
 )
 
 
@@ -147,6 +184,8 @@ def decide(facts: Facts) -> Decision:
         return CallForDanger(facts.seen)
     if case is not None:
         return _for_people(facts, case)
+    if ended is not None and _is_taken_back(facts, ended):
+        return Done("taken_back")
     if ended is not None and _is_about(facts, ended):
         return _after_case(facts, ended)
     if facts.item.interrupt == "called":
@@ -159,21 +198,36 @@ def _for_people(facts: Facts, case: Case) -> Decision:
     if case.waits and facts.begun_at is not None and facts.begun_at <= case.opened_at:
         # This very answer may have opened the case. Until staff claim it, the answer continues.
         return Call() if item.interrupt == "called" else Resume()
-    if not (facts.is_paused or facts.is_over) and _may_help(facts, case):
+    if not case.waits or item.author != case.customer or facts.danger or policy.asks_for_person(item.words):
+        return PassOn(case)
+    return _for_waiting_customer(facts, case)
+
+
+def _for_waiting_customer(facts: Facts, case: Case) -> Decision:
+    item = facts.item
+    # Whoever sends a file has more to say than these words.
+    words = "" if item.message.files else item.words
+    if says_settled(words):
+        return TakeBack(case)
+    if may_say_settled(words):
+        return PassOn(case, offers="end")
+    if asks_how_long(words):
+        return TellStatus(case)
+    if facts.is_paused or facts.is_over or not item.message.text:
+        return PassOn(case)
+    if case.keeps_helping:
         return Help(case)
-    return PassOn(case, offers_end=case.waits and item.author == case.customer and says_settled(item.words))
+    if not addressing.asks(item.words):
+        return PassOn(case)
+    is_about_case = addressing.shares_matter(item.words, (case.title, case.summary))
+    return PassOn(case, offers="help") if is_about_case else Help(case)
 
 
-def _may_help(facts: Facts, case: Case) -> bool:
-    """Whether the assistant answers this while the case waits, because its customer asked it to keep helping."""
-    item, text = facts.item, facts.item.words
-    return (
-        case.waits
-        and case.keeps_helping
-        and item.author == case.customer
-        and bool(item.message.text)
-        and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or facts.danger)
-    )
+def _is_taken_back(facts: Facts, ended: Case) -> bool:
+    """Whether an earlier attempt at this message ended the case, and was interrupted before the row was closed."""
+    item = facts.item
+    is_since = ended.ended_at is not None and ended.ended_at >= item.received_at
+    return ended.state == "bot" and is_since and ended.customer == item.author and says_settled(item.words)
 
 
 def _is_about(facts: Facts, ended: Case) -> bool:

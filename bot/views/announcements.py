@@ -13,6 +13,7 @@ interaction looks up the present state.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from bot.language.languages import Language
 from bot.language.sentences import Sentences, language_for
@@ -44,6 +45,9 @@ now if someone is in danger, or that we are sorry. The sentence that the case wa
 CHEERFUL = frozenset({"asked_for_person", "other"})
 """The reasons for which a message to the customer begins with a waving hand."""
 
+Offer = Literal["status", "end", "help"]
+"""What the customer of a case that waits is shown besides: how it stands, how to end it, or the assistant's help."""
+
 Say = Callable[..., str]
 """Key and values -> the sentence in the customer's language."""
 
@@ -58,6 +62,10 @@ def _keep_assistant(say: Say, case: Case) -> Sequence[Block]:
 
 def _keep_helping(say: Say, case: Case) -> Sequence[Block]:
     return () if case.keeps_helping else (button("esc.keep", say("keep_helping"), case.ref),)
+
+
+def _undo(say: Say, case: Case) -> Sequence[Block]:
+    return (button("esc.undo", say("undo"), case.ref),)
 
 
 def _while_closed(say: Say, case: Case) -> Sequence[Block]:
@@ -107,6 +115,7 @@ ANNOUNCEMENTS: Mapping[str, Announcement] = {
     "ended_otherwise": Announcement("closed", buttons=_ratings),
     "handed_back": Announcement("handed_back", ":robot_face:"),
     "cancelled": Announcement("handed_back", ":robot_face:"),
+    "taken_back": Announcement("taken_back", ":white_check_mark:", _undo, staff=staff_cards.taken_back),
     "unmerged": Announcement("handed_back", ":robot_face:", card=False),
     "spam": Announcement("not_answered", ":file_folder:"),
     "reopened": Announcement(
@@ -121,7 +130,11 @@ ANNOUNCEMENTS: Mapping[str, Announcement] = {
     "urged_and_paged": Announcement("urgent_paged", ":rotating_light:"),
     "can_wait": Announcement("can_wait", ":hourglass_flowing_sand:", _keep_helping, card=False),
     "kept_helping": Announcement("helping", ":robot_face:", card=False),
-    "settled": Announcement("settled", buttons=_keep_assistant, card=False),
+    "offer_end": Announcement("settled", buttons=_keep_assistant, card=False),
+    "offer_help": Announcement("asked_meanwhile", buttons=_keep_helping, card=False),
+    "offer_status": Announcement("case_waiting", ":hourglass_flowing_sand:", _keep_helping, card=False),
+    "status_usual": Announcement("case_waiting_usual", ":hourglass_flowing_sand:", _keep_helping, card=False),
+    "status_out_of_hours": Announcement("case_out_of_hours", ":crescent_moon:", _keep_helping, card=False),
     "still_looking": Announcement("still_looking", ":hourglass_flowing_sand:", _keep_helping, card=False),
     "nobody_yet": Announcement("nobody_yet", ":hourglass_flowing_sand:", _keep_helping, card=False),
 }  # fmt: skip
@@ -141,7 +154,7 @@ def escalated(sentences: Sentences, case: Case, *, usual: float | None = None) -
     """A person has been called. `usual` is the usual time until a person replies, in minutes."""
     say = partial(sentences.say, language_for(case.language))
     words, label = say("escalated"), say("case_label")
-    how_long = "" if usual is None else f" · {_usual_reply_time(say, usual)}"
+    how_long = "" if usual is None else f" · {usual_reply_time(say, usual)}"
     wave = ":wave: " if case.reason in CHEERFUL else ""
     return Card(
         f"{words} ({label} {case.ref}{how_long})",
@@ -186,7 +199,8 @@ def short_name(name: str) -> str:
     return one_line(name, NAME_LIMIT)
 
 
-def _usual_reply_time(say: Say, minutes: float) -> str:
+def usual_reply_time(say: Say, minutes: float) -> str:
+    """How long it usually takes until a person replies."""
     if minutes >= HOURS_FROM:
         return say("usual_hours", hours=str(round(minutes / 60)))
     return say("usual_minutes", minutes=str(max(1, round(minutes))))

@@ -251,6 +251,12 @@ def wrote_again(case: Case, _before: Case, _by: str) -> Card:
     return _open_again(case, "wrote again")
 
 
+def taken_back(case: Case, _before: Case, _by: str) -> Card:
+    """For the case's thread: the customer no longer needs a person."""
+    words = "The customer wrote that they no longer need a person, so the case is closed."
+    return Card(words, (context(words),))
+
+
 def owner_left(case: Case) -> Card:
     """For the case's thread: the customer writes to an owner who is no longer staff."""
     words = (

@@ -135,15 +135,15 @@ async def test_at_a_desk_that_a_case_has_left_nobody_claims_it(database: Databas
     assert buttons(desk, "D0CUSTOMERA") == [["esc.cancel"]], "it waits still"
 
 
-async def test_who_writes_never_mind_in_the_moment_of_a_claim_is_offered_nothing(
+async def test_who_writes_stop_in_the_moment_of_a_claim_is_offered_nothing(
     database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, None)
     case = await desk.opens()
-    await desk.cases.offer_end(case.ref, key="turn/1/settled")
+    await desk.cases.offer(case.ref, "end", key="turn/1/end")
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA") == [["esc.cancel"], ["esc.cancel"]]
     await desk.cases.claim(case.ref, AGENT)
-    await desk.cases.offer_end(case.ref, key="turn/2/settled")
+    await desk.cases.offer(case.ref, "end", key="turn/2/end")
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA") == []

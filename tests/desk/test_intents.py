@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.desk.intents import changes_meaning, says_settled, says_stop
+from bot.desk.intents import asks_how_long, changes_meaning, says_settled, says_stop
 
 
 def test_a_message_that_is_nothing_but_a_stop_asks_for_an_end() -> None:
@@ -122,3 +122,63 @@ def test_other_words_or_numbers_change_the_meaning() -> None:
 @given(st.text(max_size=200))
 def test_the_same_text_never_changes_its_meaning(text: str) -> None:
     assert not changes_meaning(text, text)
+
+
+def test_a_request_for_a_person_is_taken_back_in_many_words() -> None:
+    back = [
+        "never mind, I found it",
+        "it's ok, I found it",
+        "no thanks, I don't need a person anymore",
+        "all good now, thank you!",
+        "ich hab's gefunden, danke trotzdem",
+        "brauche doch keinen menschen mehr",
+        "ya lo encontré, gracias",
+        "no hace falta, gracias",
+        "c'est bon, j'ai trouvé",
+        "laissez tomber, merci",
+        "sudah ketemu kak, makasih",
+        "gak jadi kak",
+    ]
+    no = [
+        "no resuelto",
+        "non résolu",
+        "tidak selesai",
+        "nicht gelöst",
+        "I found it broken",
+        "still not solved",
+        "I don't need the tent anymore",
+        "cancel my order",
+        "please hurry",
+    ]
+    misses = [text for text in back if not says_settled(text)]
+    misses += [text for text in no if says_settled(text)]
+    assert misses == []
+
+
+def test_whoever_waits_asks_how_long_in_many_words() -> None:
+    how_long = [
+        "hello?",
+        "are you there??",
+        "how long will it take until someone replies?",
+        "Any update?",
+        "still waiting...",
+        "ist da jemand",
+        "wie lange dauert das noch, bis jemand antwortet?",
+        "¿hay alguien ahí?",
+        "¿cuánto tardan en responder?",
+        "allô ?",
+        "il y a quelqu'un ?",
+        "berapa lama saya harus menunggu",
+    ]
+    no = [
+        "hello",
+        "how long does a refund take?",
+        "when will my parcel come?",
+        "wann kommt mein Paket?",
+        "cuánto cuesta el envío",
+        "quand arrive mon colis ?",
+        "berapa lama pengiriman ke Bali?",
+    ]
+    misses = [text for text in how_long if not asks_how_long(text)]
+    misses += [text for text in no if asks_how_long(text)]
+    assert misses == []

@@ -59,7 +59,7 @@ async def test_words_call_a_person_at_once_and_nothing_more_is_asked_of_the_cust
     root, row = await desk.asked(text)
     async with asyncio.timeout(PATIENCE):
         await desk.turns.take(row)
-        for addition in (text, "All about boots?"):
+        for addition in (text, "It is about my boots."):
             ts = await slack.client.chat.post("C0SUPPORT", text=addition, thread_ts=root)
             added = arrival(ts, text=addition, thread_ts=root, channel="C0SUPPORT")
             await desk.turns.take(await desk.receives(added))

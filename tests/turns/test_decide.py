@@ -13,6 +13,7 @@ from bot.turns.decide import (
     Call,
     CallForDanger,
     Decision,
+    Done,
     Facts,
     Forget,
     HandOver,
@@ -23,6 +24,8 @@ from bot.turns.decide import (
     Resume,
     Say,
     Stop,
+    TakeBack,
+    TellStatus,
     Thank,
     decide,
 )
@@ -33,6 +36,8 @@ NOW = 1_000.0
 SEEN = Look("harm", ("cheap",), Usage())
 UNASKED = Hearing(is_unasked=True)
 WAITS, KEEPS = a_case(opened_at=10.0), a_case(opened_at=10.0, keeps_helping=True)
+ABOUT_IT = a_case(opened_at=10.0, title="Nothing came of ORD-1001")
+TAKEN_BACK = a_case(state="bot", ended_at=NOW)
 HUMAN = a_case(state="human", owner="U0AGENTA")
 SOLVED = a_case(state="resolved", ended_at=NOW - 60)
 """A case that was solved a minute ago."""
@@ -65,23 +70,35 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
     ("known", "decision"),
     [
         # A case is open.
-        ({"case": WAITS}, PassOn(WAITS)),
+        ({"case": WAITS}, Help(WAITS)),
+        ({"case": ABOUT_IT}, PassOn(ABOUT_IT, offers="help")),
+        ({"case": WAITS, "text": "It came without the pegs."}, PassOn(WAITS)),
+        ({"case": WAITS, "text": "hello?"}, TellStatus(WAITS)),
+        ({"case": WAITS, "text": "how long until someone replies"}, TellStatus(WAITS)),
+        ({"case": WAITS, "text": "stop"}, PassOn(WAITS, offers="end")),
+        ({"case": WAITS, "text": "cancel that, sorry"}, PassOn(WAITS, offers="end")),
+        ({"case": WAITS, "is_paused": True}, PassOn(WAITS)),
+        ({"case": WAITS, "is_over": True}, PassOn(WAITS)),
+        ({"case": WAITS, "danger": "harm"}, PassOn(WAITS)),
         ({"case": HUMAN}, PassOn(HUMAN)),
         ({"case": HUMAN, "text": "Never mind"}, PassOn(HUMAN)),
-        ({"case": WAITS, "text": "Never mind"}, PassOn(WAITS, offers_end=True)),
+        ({"case": WAITS, "text": "Never mind, I found it"}, TakeBack(WAITS)),
+        ({"case": WAITS, "text": "Never mind", "files": (FILE,)}, PassOn(WAITS)),
+        ({"ended": TAKEN_BACK, "text": "Never mind"}, Done("taken_back")),
+        ({"ended": TAKEN_BACK}, Answer()),
         ({"case": WAITS, "text": "Never mind", "author": "U0OTHER"}, PassOn(WAITS)),
         ({"case": KEEPS}, Help(KEEPS)),
         ({"case": KEEPS, "author": "U0OTHER"}, PassOn(KEEPS)),
         ({"case": KEEPS, "is_paused": True}, PassOn(KEEPS)),
         ({"case": KEEPS, "is_over": True}, PassOn(KEEPS)),
         ({"case": KEEPS, "danger": "harm"}, PassOn(KEEPS)),
-        ({"case": KEEPS, "text": "stop"}, PassOn(KEEPS)),
+        ({"case": KEEPS, "text": "stop"}, PassOn(KEEPS, offers="end")),
         ({"case": KEEPS, "text": "I want to talk to a human"}, PassOn(KEEPS)),
         ({"case": KEEPS, "text": "", "files": (FILE,)}, PassOn(KEEPS)),
         # An answer has begun: before the case was opened, or after it.
         ({"case": WAITS, "begun_at": 10.0}, Resume()),
         ({"case": WAITS, "begun_at": 10.0, "interrupt": "called"}, Call()),
-        ({"case": WAITS, "begun_at": 11.0}, PassOn(WAITS)),
+        ({"case": WAITS, "begun_at": 11.0}, Help(WAITS)),
         ({"case": HUMAN, "begun_at": 1.0}, PassOn(HUMAN)),
         # The cheap model saw danger.
         ({"seen": SEEN, "danger": "harm"}, CallForDanger(SEEN)),

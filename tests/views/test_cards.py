@@ -44,6 +44,7 @@ def customer_cards(language: Language, words: str) -> Iterator[Card]:
         "staff": announcements.short_name(words),
         "before": announcements.short_name(words),
         "back": announcements.reader_time(1_795_200_000.0),
+        "usual": SENTENCES.say(language, "usual_minutes", minutes="5"),
         "into": "<https://example.slack.com/archives/D1/p1|FD-1041>",
     }
     for step, row in ANNOUNCEMENTS.items():

@@ -39,6 +39,7 @@ class CustomerInteractions:
             "esc.urgent": lambda item, customer: self.cases.urge(item.interaction.value, customer.user),
             "esc.wait": lambda item, customer: self.cases.can_wait(item.interaction.value, customer.user),
             "esc.keep": lambda item, customer: self.cases.keep_helping(item.interaction.value, customer.user),
+            "esc.undo": self._undo,
             "case.reopen": self._not_solved,
         }
 
@@ -60,6 +61,15 @@ class CustomerInteractions:
                 await self.cases.status.tell_customer(error.case, item.thread, customer)
                 return "moved_on"
         return None
+
+    async def _undo(self, item: InboxItem, customer: Customer) -> None:
+        """Open a case again for the reason of the one that the customer took back."""
+        ended = await self.cases.find(item.interaction.value)
+        if ended.customer != customer.user or ended.state != "bot":
+            raise MovedOn(ended)
+        await self.cases.open(
+            ended.thread, customer, reason=ended.reason, priority="medium", subject=ended.title, summary=ended.summary
+        )
 
     async def _not_solved(self, item: InboxItem, customer: Customer) -> None:
         """Reopen the case, or open another one if it is too late for that."""
