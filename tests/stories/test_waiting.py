@@ -71,7 +71,7 @@ async def test_nobody_claims_through_a_restart_then_the_assistant_helps_until_so
     plain = await world.customer.says("It is about my lamp", to=asked)
     offer = await world.customer.reads(asked, having=lambda seen: "esc.keep" in seen.buttons)
     requests = len(await world.model_requests())
-    settled = await world.customer.says("never mind, thanks", to=asked)
+    settled = await world.customer.says("cancel that, thanks", to=asked)
     back = await world.customer.reads(asked, after=settled.ts, having=lambda seen: "esc.cancel" in seen.buttons)
     assert ref in back.text
     assert len(await world.model_requests()) == requests, "for neither of them a model is asked"
@@ -96,6 +96,26 @@ async def test_nobody_claims_through_a_restart_then_the_assistant_helps_until_so
     assert [seen.ts for seen in calls] == [alert.ts]
     direct = [seen for seen in await world.posts("D0AGENTB") if ref in seen.text]
     assert "It's yours until someone presses" in direct[0].text
+
+
+async def test_whoever_waits_is_answered_told_how_it_stands_and_may_change_their_mind(
+    closed: World,
+) -> None:
+    world = closed
+    asked, _, ref = await calls_person(world)
+    question = await world.customer.says(QUESTION, to=asked)
+    await world.customer.reads(asked, after=question.ts, having=lambda seen: "30 days" in seen.text)
+    waits = await world.customer.says("hello?", to=asked)
+    told = await world.customer.reads(asked, after=waits.ts, having=lambda seen: ref in seen.text)
+    assert "already open" in told.text
+
+    found = await world.customer.says("never mind, I found it", to=asked)
+    ended = await world.customer.reads(asked, after=found.ts, having=lambda seen: "esc.undo" in seen.buttons)
+    assert ref in ended.text
+    await world.staff.reads(await world.card(having=ref), having=lambda seen: "no longer need a person" in seen.text)
+    await world.customer.presses(ended, "esc.undo")
+    again = await world.customer.reads(asked, after=ended.ts, having=lambda seen: "FD-" in seen.text)
+    assert ref not in again.text, "it is a case of its own"
 
 
 async def test_who_comes_while_the_desk_is_closed_reads_when_it_opens_and_may_say_that_it_is_urgent(

@@ -67,6 +67,8 @@ class CustomerInteractions:
         ended = await self.cases.find(item.interaction.value)
         if ended.customer != customer.user or ended.state != "bot":
             raise MovedOn(ended)
+        if case := await open_before(self.database, item):
+            raise MovedOn(case)
         await self.cases.open(
             ended.thread, customer, reason=ended.reason, priority="medium", subject=ended.title, summary=ended.summary
         )
