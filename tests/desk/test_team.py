@@ -10,7 +10,7 @@ from bot.desk.escalate import Reason
 from bot.desk.team import INSTRUCTIONS, build_checker, build_lead, build_team
 
 NOTHING = cast(Any, object())
-ELSEWHERE = {"draft", "summary", "article", "compare", "danger"}
+ELSEWHERE = {"draft", "summary", "article", "compare", "danger", "rewrite"}
 """Whose instructions are no part of the team that answers."""
 COMMON = {"search_knowledge", "escalate_to_human"}
 BY_REASON = [danger for danger in DANGERS if danger != "legal"]
