@@ -430,7 +430,6 @@ UNREAD = {
         *(
             "bot.cli.main",
             "bot.cli.terminal",
-            "bot.cli.knowledge",
             "bot.settings",
             "bot.cases.hours",
             "bot.help_center.recurrence",
