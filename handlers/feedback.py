@@ -1,4 +1,7 @@
-"""Feedback: "Helpful" or not under an answer, and the CSAT score (1 to 5) of a case. A later press replaces it."""
+"""Feedback: "Helpful" or not under an answer and why not, and the CSAT score (1 to 5) of a case.
+
+A later press replaces an earlier one.
+"""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -6,11 +9,13 @@ from collections.abc import Awaitable, Callable
 from slack_bolt.async_app import AsyncApp
 
 from bot.store import audit
+from bot.views.cards import WHY_NOT, ask_why
 from handlers.actions import chosen
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed
 
 _VERDICT = re.compile(r"([0-9]{1,12})/(up|down)")
+_REASON = re.compile(rf"([0-9]{{1,12}})/({'|'.join(WHY_NOT)})")
 _SCORE = re.compile(r"(FD-[0-9]{1,12})/([1-5])")
 
 Ack = Callable[[], Awaitable[None]]
@@ -20,11 +25,24 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """Attach the feedback buttons and the score."""
 
     # fb.positive and fb.negative are the plain buttons of workspaces that refuse feedback_buttons.
-    @app.action(re.compile(r"fb(\.positive|\.negative)?"))
+    @app.action(re.compile(r"fb(\.positive|\.negative)?$"))
     async def rate_answer(ack: Ack, body: BlockActions, action: Action) -> None:
         turn, verdict = _read(_VERDICT, action)
-        await _keep(desk, f"turn/{turn}", body["user"]["id"], verdict)
+        user = body["user"]["id"]
+        await _keep(desk, f"turn/{turn}", user, verdict)
         await ack()
+        if verdict == "down" and await desk.is_first(body["trigger_id"], user=user):
+            asked = ask_why(desk.sentences, await desk.language(user), ref=turn)
+            await desk.chat.respond(body.get("response_url") or "", text=asked.text, blocks=asked.blocks)
+
+    @app.action(re.compile(rf"fb\.({'|'.join(WHY_NOT)})"))
+    async def say_why(ack: Ack, body: BlockActions, action: Action) -> None:
+        turn, reason = _read(_REASON, action)
+        user = body["user"]["id"]
+        await _keep(desk, f"turn/{turn}", user, reason)
+        await ack()
+        thanks = desk.sentences.say(await desk.language(user), "thanks_for_reason")
+        await desk.chat.respond(body.get("response_url") or "", text=thanks, replace=True)
 
     @app.action(re.compile(r"csat\.[1-5]"))
     async def rate_case(ack: Ack, body: BlockActions, action: Action) -> None:

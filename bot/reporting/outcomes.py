@@ -34,6 +34,7 @@ from typing import Literal, NamedTuple
 from bot.clock import DAY, WEEK
 from bot.desk.courtesies import affirms, asks_nothing
 from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Verdict
+from bot.views.cards import WHY_NOT
 from knowledge.questions import IDENTIFIER
 
 SILENCE_SECONDS = DAY
@@ -47,6 +48,9 @@ PASSED_ON = frozenset({"relayed", "silent"})
 """The ends of messages that went to the people who have the case."""
 BY_ASSISTANT = frozenset({"answered", "no_answer", "too_fast", "stopped"})
 """Ends that leave the customer with the assistant; any other calls people, or finds them there."""
+
+NOT_HELPFUL = frozenset({"down", *WHY_NOT})
+"""The ratings of an answer that did not help, with or without the reason."""
 
 _DIGIT = re.compile(r"\d")
 
@@ -157,7 +161,7 @@ def _judge(conversation: Conversation, history: "_History", verdicts: Mapping[in
     called = [call for each in in_thread if each.cases for call in _calls(each) if last.at <= call.at <= until]
     if any(call.at <= counted_at for call in called):
         return Judged(conversation, "with_people")
-    if verdict and verdict.value == "down":
+    if verdict and verdict.value in NOT_HELPFUL:
         if ending == "assumed" and verdict.at <= counted_at:
             return Judged(conversation, "unresolved")
         called.append(_Call(verdict.at, wanted=True))

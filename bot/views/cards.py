@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from bot.language.languages import Language
 from bot.language.sentences import Sentences
-from bot.slack.blocks import Block, Card, actions, button, context, one_line, plain
+from bot.slack.blocks import Block, Card, actions, button, context, one_line, plain, section
 from bot.slack.mrkdwn import escape
 
 SOURCES_SHOWN = 4
 """The most links under an answer. More of them help no one."""
+
+WHY_NOT = ("wrong", "off_topic", "too_long")
+"""Why an answer did not help, as its customer says in one press."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,14 @@ def answer_footer(
     if offer_person:
         blocks.append(actions(button("esc.customer", sentences.say(language, "talk_to_person"), ref)))
     return Card(sentences.say(language, "talk_to_person"), tuple(blocks))
+
+
+def ask_why(sentences: Sentences, language: Language, *, ref: str) -> Card:
+    """Ask who pressed "Not helpful" why, and offer a person. `ref` names the answer."""
+    why = (button(f"fb.{reason}", sentences.say(language, f"was_{reason}"), f"{ref}/{reason}") for reason in WHY_NOT)
+    person = button("esc.customer", sentences.say(language, "talk_to_person"), ref)
+    words = sentences.say(language, "ask_why")
+    return Card(words, (section(words), actions(*why, person)))
 
 
 def no_answer(sentences: Sentences, language: Language, *, ref: str, perhaps: AnswerSource | None = None) -> Card:

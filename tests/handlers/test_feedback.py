@@ -1,7 +1,9 @@
 """What a score says back, in a local Slack."""
 
 import asyncio
+import json
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -13,6 +15,7 @@ from bot.store import schema
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.views.announcements import to_customer
+from bot.views.cards import answer_footer
 from handlers import feedback
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
@@ -88,3 +91,27 @@ async def test_a_score_of_a_case_that_ended_otherwise_says_what_is_open_now(wire
     assert "the assistant is back with you" in await wired.scores(2)
     await wired.cases.open(wired.case.thread, CUSTOMER, reason="upset", priority="medium")
     assert "FD-1002 is already open" in await wired.scores(2)
+
+
+async def test_whoever_was_not_helped_says_why_in_one_press(wired: Wired) -> None:
+    workspace, thread = wired.slack.workspace, wired.case.thread
+    footer = answer_footer(SENTENCES, "en", ref="7", sources=(), offer_person=True)
+    answer = await wired.slack.client.chat.post(
+        thread.channel, text="It is green.", blocks=footer.blocks, thread_ts=thread.ts
+    )
+
+    async def presses(ts: str, action: str, value: str) -> dict[str, Any]:
+        before = len(workspace.ephemerals), json.dumps(workspace.ephemerals)
+        await workspace.act.click(CUSTOMER.user, thread.channel, ts, action, value=value)
+        async with asyncio.timeout(PATIENCE):
+            while (len(workspace.ephemerals), json.dumps(workspace.ephemerals)) == before:
+                await workspace.wait_for_change(workspace.counter, timeout=PATIENCE)
+        return workspace.ephemerals[-1]
+
+    asked = await presses(answer, "fb", "7/down")
+    assert asked["text"] == SENTENCES.say("en", "ask_why")
+    offered = {button["action_id"] for button in asked["blocks"][1]["elements"]}
+    assert offered == {"fb.wrong", "fb.off_topic", "fb.too_long", "esc.customer"}
+    thanked = await presses(asked["ts"], "fb.off_topic", "7/off_topic")
+    assert thanked["text"] == SENTENCES.say("en", "thanks_for_reason")
+    assert await wired.kept() == ["off_topic"]
