@@ -101,7 +101,8 @@ def _leans_on_order(talk: Talk, text: str, wants: Wants) -> bool:
         return wants.leans or subject_count <= 2 or not meant(talk, text, wants).unclear
     if wants.aspect:
         return wants.leans or wants.goes_on or subject_count <= (3 if wants.aspect == "paid" else 2)
-    return (wants.where or wants.contents) and (wants.leans or wants.goes_on or subject_count <= 1)
+    # "And do you ship to Norway?" goes on, but names a matter of its own besides.
+    return (wants.where or wants.contents) and (wants.leans or subject_count <= 1)
 
 
 def topic_of(requests: Sequence[Request]) -> Topic | None:
