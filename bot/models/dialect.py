@@ -49,6 +49,14 @@ _ONLY_WITHOUT_EFFORT = re.compile(
 )
 """Words of a refusal of tools together with thinking: from GPT-5.4 on, Chat Completions takes tools with effort "none"
 only."""
+_LIMITS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
+_REFUSED_VALUE = re.compile(
+    r"\btoo (?:large|big|high|long|small|low)\b|\bat (?:most|least)\b|\b(?:maximum|minimum)\b|\bexceed"
+    r"|\b(?:less|greater|more|larger|smaller|lower|higher) than\b|\bout of range\b"
+    r"|\b(?:must|should) be\b(?! (?:used|omitted|removed|replaced|renamed|left out|unset)\b)",
+    re.IGNORECASE,
+)
+"""Words of a refusal of a limit's value. The server knows the field."""
 _WORDS_READ = 2_000
 
 
@@ -110,11 +118,15 @@ class Dialect:
 
 
 def named_fields(error: object) -> Iterator[str]:
-    """The optional fields that an error's body names, those in its own place for that first."""
+    """The optional fields that an error's body names, those in its own place for that first.
+
+    A limit is not among them if the error is about its value.
+    """
     places, words = [*_places(error)], _words(error)[:_WORDS_READ]
     in_place = {part for place in places for part in re.findall(r"\w+", place)}
-    yield from (field for field in _OPTIONAL if field in in_place)
-    yield from (field for field, name in _NAMES.items() if name.search(words))
+    kept = _LIMITS if _REFUSED_VALUE.search(words) else frozenset[str]()
+    yield from (field for field in _OPTIONAL if field in in_place and field not in kept)
+    yield from (field for field, name in _NAMES.items() if field not in kept and name.search(words))
 
 
 def _places(error: object) -> Iterator[str]:

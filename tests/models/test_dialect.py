@@ -65,6 +65,14 @@ async def test_a_limit_goes_by_its_other_name(server: ChatServer) -> None:
     assert server.requests[1]["max_completion_tokens"] == server.requests[0]["max_tokens"]
 
 
+async def test_a_limit_whose_use_is_refused_goes_by_its_other_name(server: ChatServer) -> None:
+    words = "Unsupported parameter: 'max_tokens'. It must be replaced with 'max_completion_tokens'."
+    server.will(refuses(400, {"message": words, "param": "max_tokens"}), text("Hello"))
+    async with open_model("our-model", Server("k", server.url)) as model:
+        await ask(model)
+    assert server.requests[1]["max_completion_tokens"] == server.requests[0]["max_tokens"]
+
+
 async def test_instructions_begin_the_first_message_where_the_system_has_no_role(server: ChatServer) -> None:
     server.will(refuses(400, {"message": "System role not supported"}), text("Hello"))
     async with open_model("gemma", Server("k", server.url)) as model:
@@ -100,6 +108,9 @@ async def test_the_responses_api_is_healed_too(server: ChatServer) -> None:
     "error",
     [
         {"message": "max_tokens is too large: the maximum context length is 4096 tokens", "param": "max_tokens"},
+        {"message": "max_tokens is too large: 4096. This model supports at most 2048.", "param": "max_tokens"},
+        {"message": "Invalid 'max_tokens': integer above maximum value. Expected <= 2048.", "param": "max_tokens"},
+        {"message": "`max_tokens` must be less than or equal to `2048`", "param": None},
         {"message": "Please include a question in your store of words.", "param": None},
         {"message": "Invalid schema for function 'lookup_order'", "param": "tools[0].function.parameters"},
         {"message": "The model `x` does not exist", "param": "model"},
