@@ -5,10 +5,10 @@ The one that speaks first is read, and the other is closed before anything of it
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from bot.agent.endpoints import Endpoint
-from bot.agent.model import ModelEvent, ModelFailure, ModelRequest
+from bot.agent.model import ModelEvent, ModelRequest
 
 MIN_HEDGE_DELAY = 0.5
 """Seconds. A second request is never made earlier, however fast the first model usually is."""
@@ -39,23 +39,26 @@ class Contender:
         self.started = loop.time()
         self.spoke: asyncio.Future[bool] = loop.create_future()
         """True once there was an event. False if there was none until the end."""
-        self.failure: ModelFailure | None = None
+        self.failure: Exception | None = None
+        """What ended the stream early: a ModelFailure, or a fault of ours."""
         self._events: asyncio.Queue[ModelEvent | None] = asyncio.Queue(_READ_AHEAD)
         self._task = asyncio.create_task(self._read())
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
-        """Yield the events of the stream. Raises its ModelFailure."""
+        """Yield the events of the stream. Raises what ended it early."""
         while (event := await self._events.get()) is not None:
             yield event
-        await self._task  # ends here, or raises what no stream should raise
         if self.failure is not None:
             raise self.failure
 
-    async def close(self) -> None:
-        """End the request, wherever it is."""
+    def cancel(self) -> None:
+        """Begin to end the request, wherever it is."""
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait((self._task,))
+
+    async def close(self) -> None:
+        """End the request, and wait until it has ended."""
+        self.cancel()
+        await asyncio.wait((self._task,))
 
     async def _read(self) -> None:
         try:
@@ -64,7 +67,7 @@ class Contender:
                     if not self.spoke.done():
                         self.spoke.set_result(True)
                     await self._events.put(event)
-        except ModelFailure as failure:
+        except Exception as failure:  # noqa: BLE001 - whoever reads the events gets it
             self.failure = failure
         finally:
             if not self.spoke.done():

@@ -401,7 +401,7 @@ async def _hedged(asking: Asking, attempt: _Attempt, delay: float) -> AsyncGener
             contenders.append(second)
             winner = await first_to_speak(first, second)
             loser = first if winner is second else second
-            await _give_up(asking, loser)
+            await _give_up(asking, loser, spoke_too_late=loser is first)
             attempt.endpoint, attempt.request = winner.endpoint, winner.request
             attempt.begun, attempt.started = winner.begun, winner.started
             logger.info("a second model was asked", extra={"model": endpoint.name, "won": winner is second})
@@ -410,6 +410,8 @@ async def _hedged(asking: Asking, attempt: _Attempt, delay: float) -> AsyncGener
             async for event in events:
                 yield event
     finally:
+        for each in contenders:
+            each.cancel()
         for each in contenders:
             await each.close()
 
@@ -423,13 +425,19 @@ def _rival(asking: Asking, endpoint: Endpoint) -> tuple[Endpoint, float] | None:
     return None
 
 
-async def _give_up(asking: Asking, loser: Contender) -> None:
-    """Close the request that is not read, and book what it was sent. Its provider may bill that."""
+async def _give_up(asking: Asking, loser: Contender, *, spoke_too_late: bool) -> None:
+    """Close the request that is not read, and book what it was sent. Its provider may bill that.
+
+    A model that loses again and again may hang. Its breaker counts each loss, and an answer in between resets that.
+    """
     await loser.close()
-    if loser.failure is not None:
+    if isinstance(loser.failure, ModelFailure):
         _note_failure(asking, loser.failure, loser.endpoint, begun=loser.begun)
         return
-    loser.endpoint.first_tokens.seconds.append(asyncio.get_running_loop().time() - loser.started)
+    if loser.failure is not None:
+        raise loser.failure
+    if spoke_too_late:
+        loser.endpoint.breaker.failed(ModelFailure("deadline", "a second model spoke first"), begun=loser.begun)
     sent = Usage(_characters_of(loser.request) // CHARACTERS_PER_TOKEN + 1, estimated=True)
     asking.spent.usage += _priced(sent, loser.endpoint)
 

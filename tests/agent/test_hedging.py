@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from bot.agent import hedging
-from bot.agent.endpoints import MIN_FIRST_TOKENS, Deadlines, Endpoint, FirstTokens, Models, Price
+from bot.agent.endpoints import MIN_FIRST_TOKENS, TRIP_AFTER, Deadlines, Endpoint, FirstTokens, Models, Price
 from bot.agent.events import TextDelta
 from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest
 from bot.models.providers import Server, open_model
@@ -15,6 +16,7 @@ from bot.models.warm_up import warm_up
 from tests.agent.desk import QUICK, Desk
 from tests.agent.strict.server import FAMILIES, SHIPPED, open_strict_server
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
+from tests.patience import patience
 
 PRICE = Price(1.0, 1.0, 1.0)
 SLOW_LOAD = next(family for family in FAMILIES if family.load_seconds)
@@ -121,6 +123,46 @@ async def test_nothing_is_left_behind_when_the_turn_ends_first() -> None:
     assert outcome.ended == "failed"
     assert one.closed.is_set()
     assert other.closed.is_set()
+
+
+async def test_a_model_that_loses_again_and_again_is_not_asked_for_a_while_and_keeps_its_pace() -> None:
+    silent, rival = paced("silent", Gated("Never.")), ScriptedModel(*[says("Here.")] * TRIP_AFTER)
+    pace = list(silent.first_tokens.seconds)
+    for _ in range(TRIP_AFTER):
+        assert not silent.breaker.is_open
+        outcome = await Desk().run(models=Models((silent, Endpoint("rival", rival, PRICE))))
+        assert outcome.text == "Here."
+    assert silent.breaker.is_open
+    assert list(silent.first_tokens.seconds) == pace
+
+
+async def test_a_fault_of_ours_in_a_request_is_raised_and_not_waited_for() -> None:
+    class Broken:
+        def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            raise TypeError("no body can be built")
+
+    contender = hedging.Contender(Endpoint("broken", cast(Any, Broken()), PRICE), cast(ModelRequest, None), 0.0)
+    async with asyncio.timeout(patience(10)):
+        with pytest.raises(TypeError):
+            await anext(contender.events())
+
+
+async def test_whoever_is_cancelled_while_a_request_is_closed_ends() -> None:
+    class Lingering:
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0.05)
+            yield Finished("stop")
+
+    contender = hedging.Contender(Endpoint("lingering", cast(Any, Lingering()), PRICE), cast(ModelRequest, None), 0.0)
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(contender.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
 
 
 async def test_the_own_deadlines_of_a_model_are_kept() -> None:
