@@ -313,7 +313,7 @@ class CustomerMessages:
         await self.relay.from_customer(case, incoming.item, incoming.customer, is_helped=True)
         told = replace(incoming.episode, note=f"{incoming.episode.note}\n{_waits(case)}".strip())
         ended = await self._answer(replace(incoming, episode=told))
-        if ended in ("escalated", "failed"):
+        if ended in ("escalated", "failed", UNANSWERED):
             await self.notices.post(incoming, "waits", status_text(self.sentences, incoming.language, case))
         return ended
 

@@ -227,7 +227,8 @@ def _is_taken_back(facts: Facts, ended: Case) -> bool:
     """Whether an earlier attempt at this message ended the case, and was interrupted before the row was closed."""
     item = facts.item
     is_since = ended.ended_at is not None and ended.ended_at >= item.received_at
-    return ended.state == "bot" and is_since and ended.customer == item.author and says_settled(item.words)
+    is_theirs = ended.state == "bot" and ended.customer == item.author
+    return is_theirs and is_since and not item.message.files and says_settled(item.words)
 
 
 def _is_about(facts: Facts, ended: Case) -> bool:

@@ -43,6 +43,8 @@ UNCOUNTED_OUTAGE_PERIOD = 900.0
 """Seconds after a row's arrival in which tries that fail because Slack does not answer are not counted."""
 UNCOUNT_TIMEOUT = 5.0
 """How long a try may take to be uncounted, in seconds. The end of the process waits for it."""
+LEAVES_AN_ANSWER = frozenset({"relayed", "called", "unreachable", "taken_back", "thanked", "no_words"})
+"""Reasons of rows whose message may have begun an answer, before it was edited or the answer was interrupted."""
 COUNTED = ("", "edited")
 """Interrupts of messages that count for the limit. Messages with other interrupts (a stop, a deletion, a call for a
 person) ask no model.
@@ -133,9 +135,7 @@ class Turns:
                 await outbox.add(tx, unsettled, now=self.clock.now())
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
             # Only an earlier attempt can have left something. After all tries, nothing may keep the row open.
-            is_left = reason in ("relayed", "called", "unreachable") or (
-                state == "dead" and item.attempts <= 2 * ATTEMPTS
-            )
+            is_left = reason in LEAVES_AN_ANSWER or (state == "dead" and item.attempts <= 2 * ATTEMPTS)
             if is_left and (item.fence > 1 or reason == "unreachable"):
                 why = "dead_letter" if state == "dead" else reason
                 await self.leftovers.save(tx, item, reason=why, may_return=state == "dead")

@@ -86,6 +86,7 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
         ({"case": WAITS, "text": "Never mind", "files": (FILE,)}, PassOn(WAITS)),
         ({"ended": TAKEN_BACK, "text": "Never mind"}, Done("taken_back")),
         ({"ended": TAKEN_BACK}, Answer()),
+        ({"ended": TAKEN_BACK, "text": "Never mind", "files": (FILE,)}, Answer()),
         ({"case": WAITS, "text": "Never mind", "author": "U0OTHER"}, PassOn(WAITS)),
         ({"case": KEEPS}, Help(KEEPS)),
         ({"case": KEEPS, "author": "U0OTHER"}, PassOn(KEEPS)),

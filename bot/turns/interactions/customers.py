@@ -10,6 +10,7 @@ from bot.cases.opening import ENDED
 from bot.conversation import Customer
 from bot.desk.identity import Identities
 from bot.language.sentences import Sentences
+from bot.store import cases as case_rows
 from bot.store import turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -67,8 +68,10 @@ class CustomerInteractions:
         ended = await self.cases.find(item.interaction.value)
         if ended.customer != customer.user or ended.state != "bot":
             raise MovedOn(ended)
-        if case := await open_before(self.database, item):
-            raise MovedOn(case)
+        async with self.database.transaction() as tx:
+            latest = await case_rows.latest_of(tx, ended.thread)
+        if latest is not None and latest.id != ended.id and item.fence == 1:
+            raise MovedOn(latest)
         await self.cases.open(
             ended.thread, customer, reason=ended.reason, priority="medium", subject=ended.title, summary=ended.summary
         )
