@@ -68,6 +68,8 @@ class Dialect:
         """The fields, each with the reason: the refusal in the provider's masked words, or KNOWN."""
         self._is_without_effort = False
         """True if tools are taken with the effort "none" only."""
+        self._refuses_none = False
+        """True if that effort was refused with tools, too. The field is then never sent again."""
 
     def adjusted(self, body: JsonObject) -> JsonObject:
         """Return the body without what the endpoint refuses."""
@@ -100,10 +102,13 @@ class Dialect:
             return False
         if sent.get("tools") and "messages" in sent and _ONLY_WITHOUT_EFFORT.search(_words(error)[:_WORDS_READ]):
             if sent.get("reasoning_effort") == "none":
-                return False
-            self._is_without_effort = True
-            self._note("reasoning_effort", failure, model=model)
-            return True
+                self._is_without_effort, self._refuses_none = False, True
+                self._note("reasoning_effort", failure, model=model)
+                return True
+            if not self._refuses_none:
+                self._is_without_effort = True
+                self._note("reasoning_effort", failure, model=model)
+                return True
         field = next((each for each in named_fields(error) if _is_in(each, sent)), None)
         if field is None:
             return False

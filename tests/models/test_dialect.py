@@ -92,6 +92,33 @@ async def test_tools_that_are_taken_without_thinking_only_are_sent_with_none(ser
     assert [body["reasoning_effort"] for body in server.requests] == ["high", "none"]
 
 
+ONLY_NONE = refuses(400, {"message": "Tools need reasoning_effort 'none'.", "param": "reasoning_effort"})
+NOT_NONE = refuses(400, {"message": "Unsupported value: reasoning_effort 'none'.", "param": "reasoning_effort"})
+
+
+async def test_an_effort_of_none_that_is_refused_too_is_left_out(server: ChatServer) -> None:
+    server.will(ONLY_NONE, NOT_NONE, text("Hello"), text("Hello"))
+    async with open_model("our-model", Server("k", server.url), effort="high") as model:
+        for _ in range(2):
+            assert (await ask(model))[-1] == Finished("stop")
+    assert [body.get("reasoning_effort") for body in server.requests] == ["high", "none", None, None]
+
+
+async def test_a_chosen_effort_of_none_that_is_refused_is_left_out(server: ChatServer) -> None:
+    server.will(NOT_NONE, text("Hello"))
+    async with open_model("our-model", Server("k", server.url), effort="none") as model:
+        assert (await ask(model))[-1] == Finished("stop")
+    assert [body.get("reasoning_effort") for body in server.requests] == ["none", None]
+
+
+async def test_a_server_that_refuses_tools_with_and_without_an_effort_is_not_asked_for_ever(server: ChatServer) -> None:
+    server.will(*[ONLY_NONE] * 5)
+    async with open_model("our-model", Server("k", server.url), effort="high") as model:
+        with pytest.raises(ModelFailure):
+            await ask(model)
+    assert [body.get("reasoning_effort") for body in server.requests] == ["high", "none", None]
+
+
 async def test_the_responses_api_is_healed_too(server: ChatServer) -> None:
     server.will(
         refuses(400, {"message": "Unknown parameter: 'include'.", "param": "include"}),
