@@ -103,14 +103,15 @@ GROWTH = 9
 MOST = 300
 """Scans that no reading may take."""
 MOST_OF_PARTS = 3_000
-"""Scans for those that judge sentence by sentence, or cut by headings: the shortest make some six thousand."""
+"""Scans for those that judge sentence by sentence, cut by headings or compare encodings."""
 BY_PARTS = frozenset(
     {
         *("claim gate", "claim gate in pieces", "claim among others", "find claims", "grounded in words"),
-        *("grounded in results", "chunks"),
+        *("grounded in results", "chunks", "older encoding"),
     }
 )
-"""Judging what a model writes runs on the loop, as it streams and so a piece at a time; chunks are cut beside it."""
+"""Judging what a model writes runs on the loop, as it streams and so a piece at a time. Chunks are cut and encodings
+are compared beside it."""
 SHARES = 16
 """Of so many seeds a reader reads one when time is short."""
 
