@@ -220,7 +220,7 @@ class _Visitor:
         for _ in range(REDIRECTS):
             if is_page and not await self._is_allowed(address):
                 raise _Unfetched("robots.txt does not allow it", gone=True)
-            answer = await self._ask_patiently(address, headers, limit=limit, cut=cut)
+            answer = await self._ask_patiently(address, headers, limit=limit, is_page=is_page, cut=cut)
             if answer.status not in (301, 302, 303, 307, 308):
                 if answer.status not in (200, 304):
                     gone = answer.status in MISSING
@@ -255,13 +255,13 @@ class _Visitor:
         return robots
 
     async def _ask_patiently(
-        self, address: str, headers: Mapping[str, str], *, limit: int, cut: bool = False
+        self, address: str, headers: Mapping[str, str], *, limit: int, is_page: bool, cut: bool
     ) -> _Answer:
         """The answer to one request, asked for again while the site is busy. Raises _Unfetched."""
         for tries in range(1, len(BACK_OFF) + 1):
             await self.pace.wait()
             try:
-                return await self._ask(address, headers, limit=limit, cut=cut)
+                return await self._ask(address, headers, limit=limit, is_page=is_page, cut=cut)
             except _Unfetched as unfetched:
                 if not unfetched.busy or self.pace.is_hopeless:
                     raise
@@ -272,13 +272,13 @@ class _Visitor:
                 else:
                     await asyncio.sleep(back_off(tries))
         await self.pace.wait()
-        return await self._ask(address, headers, limit=limit, cut=cut)
+        return await self._ask(address, headers, limit=limit, is_page=is_page, cut=cut)
 
-    async def _ask(self, address: str, headers: Mapping[str, str], *, limit: int, cut: bool) -> _Answer:
+    async def _ask(self, address: str, headers: Mapping[str, str], *, limit: int, is_page: bool, cut: bool) -> _Answer:
         try:
             session = await self.sessions.session_for(address, may_be_private=self.source.private)
             async with session.get(address, headers=headers, allow_redirects=False) as response:
-                return await self._answer(response, address, limit=limit, cut=cut)
+                return await self._answer(response, address, limit=limit, is_page=is_page, cut=cut)
         except TimeoutError:
             raise _Unfetched(f"gave no answer within {PAGE_SECONDS:.0f} s", busy=True) from None
         except (PrivateAddress, aiohttp.ClientConnectorError) as error:
@@ -290,13 +290,18 @@ class _Visitor:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _Unfetched(f"cannot be fetched ({type(error).__name__})") from None
 
-    async def _answer(self, response: aiohttp.ClientResponse, address: str, *, limit: int, cut: bool) -> _Answer:
-        """What a response says. Raises _Unfetched if the site is busy, or does not want the page to be indexed."""
+    async def _answer(
+        self, response: aiohttp.ClientResponse, address: str, *, limit: int, is_page: bool, cut: bool
+    ) -> _Answer:
+        """What a response says. Raises _Unfetched if the site is busy, or does not want the page to be indexed.
+
+        Only a page is judged by that: many sites keep their sitemap and robots.txt out of search results, too.
+        """
         headers = response.headers
         if response.status in BUSY:
             wait = retry_after(headers.get("Retry-After", ""))
             raise _Unfetched(f"the site answers {response.status}", status=response.status, busy=True, wait=wait)
-        if self.source.robots and forbids_indexing(headers.getall("X-Robots-Tag", [])):
+        if is_page and self.source.robots and forbids_indexing(headers.getall("X-Robots-Tag", [])):
             raise _Unfetched("the site asks not to index it (X-Robots-Tag)", gone=True)
         url = headers.get("Location", "") if response.status in (301, 302, 303, 307, 308) else address
         body = await _read(response, limit, cut=cut) if response.status == 200 else b""

@@ -199,6 +199,26 @@ async def test_a_page_that_asks_not_to_be_indexed_is_left_out(
     assert (await refresh(tmp_path / "kb", embedder, site.source(robots=False))).documents == 2
 
 
+async def test_a_sitemap_and_rules_that_ask_not_to_be_indexed_are_read(
+    site: Site, tmp_path: Path, embedder: TableEmbedder
+) -> None:
+    listed = site.pages["/sitemap.xml"]
+    assert isinstance(listed, str)
+    unindexed = {"X-Robots-Tag": "noindex, follow"}
+    site.pages["/sitemap.xml"] = web.Response(text=listed, headers=unindexed)
+    site.pages["/robots.txt"] = web.Response(text="User-agent: *\nDisallow: /help/gifts", headers=unindexed)
+    report = await refresh(tmp_path / "kb", embedder, site.source())
+    assert report.documents == 1
+    assert "robots.txt" in reasons(report)["gifts"]
+
+
+async def test_a_site_whose_missing_rules_ask_not_to_be_indexed_allows_all(
+    site: Site, tmp_path: Path, embedder: TableEmbedder
+) -> None:
+    site.pages["/robots.txt"] = web.Response(status=404, headers={"X-Robots-Tag": "noindex"})
+    assert (await refresh(tmp_path / "kb", embedder, site.source())).documents == 2
+
+
 async def test_a_page_with_several_addresses_is_read_once(site: Site, tmp_path: Path, embedder: TableEmbedder) -> None:
     def variant(name: str) -> str:
         return f'<head><link rel="canonical" href="/help/{name}"></head>{page(name)}'
