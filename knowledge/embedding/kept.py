@@ -39,8 +39,8 @@ class KeptVectors:
             self._open()
         except sqlite3.Error as error:
             self._give_up(error)
-            with suppress(sqlite3.Error, OSError):
-                self._path.unlink(missing_ok=True)
+            self._remove()
+            with suppress(sqlite3.Error):
                 self._open()
 
     def find(self, texts: Sequence[str]) -> dict[str, Vectors]:
@@ -98,6 +98,14 @@ class KeptVectors:
             self._give_up(error)
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        """Go on without the file. The next build begins it again if it is damaged."""
+        """Go on without the file. If it is damaged it is removed, and the next build begins it again."""
         logger.warning("kept vectors cannot be used", extra={"fault": str(error)})
         self.close()
+        # A file that is locked, or on a full disk, raises OperationalError and is whole.
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            self._remove()
+
+    def _remove(self) -> None:
+        with suppress(OSError):
+            for suffix in ("", "-wal", "-shm"):
+                self._path.with_name(FILE + suffix).unlink(missing_ok=True)

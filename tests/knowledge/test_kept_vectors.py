@@ -1,6 +1,9 @@
 """A text is paid for once: across builds that fail, pages that are renamed, and indexes that are made anew."""
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +86,43 @@ async def test_a_damaged_file_of_vectors_only_costs_money(kb: Path, library: Pat
     assert report.embedded == report.chunks
     healed = await build(Generations(kb), sources_of(library), paid, options=BuildOptions(anew=True), tell=ignore)
     assert healed.embedded == 0
+
+
+@pytest.mark.parametrize("use", ["find", "put"])
+def test_a_file_that_is_damaged_inside_is_begun_again(tmp_path: Path, embedder: TableEmbedder, use: str) -> None:
+    vectors = {f"text {number}": np.ones(64, np.float32) for number in range(500)}
+    kept = KeptVectors(tmp_path, embedder)
+    kept.put(vectors)
+    kept.close()
+    whole = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(whole[:4096] + b"damaged!" * ((len(whole) - 4096) // 8))
+    damaged = KeptVectors(tmp_path, embedder)
+    if use == "find":
+        assert damaged.find(list(vectors)) == {}
+    else:
+        damaged.put(vectors)
+    damaged.close()
+    assert not list(tmp_path.iterdir())
+    again = KeptVectors(tmp_path, embedder)
+    again.put(vectors)
+    assert again.find(list(vectors)).keys() == vectors.keys()
+    again.close()
+
+
+def test_a_file_that_is_locked_keeps_its_vectors(
+    tmp_path: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0.01))
+    vector = {"a text": np.ones(64, np.float32)}
+    kept = KeptVectors(tmp_path, embedder)
+    kept.put(vector)
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        kept.put({"another text": np.ones(64, np.float32)})
+    kept.close()
+    after = KeptVectors(tmp_path, embedder)
+    assert after.find(["a text", "another text"]).keys() == vector.keys()
+    after.close()
 
 
 def test_what_is_not_needed_for_a_week_is_dropped(tmp_path: Path, embedder: TableEmbedder) -> None:
