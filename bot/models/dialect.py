@@ -76,6 +76,9 @@ class Dialect:
         if not self.left_out:
             return body
         body = {**body}
+        if "tool_choice" in self.left_out and body.get("tool_choice") == "none" and not _has_calls(body):
+            # Nothing else keeps the model from a call. Servers want the tools of the calls in a conversation.
+            body.pop("tools", None)
         if self._is_without_effort and body.get("tools") and "messages" in body:
             body["reasoning_effort"] = "none"
         for field in self.left_out:
@@ -171,6 +174,14 @@ def _is_in(field: str, body: JsonObject) -> bool:
             return _with_instructions_in_words(body) is not body
         case _:
             return field in body
+
+
+def _has_calls(body: JsonObject) -> bool:
+    """Whether the conversation, of either API, contains a call of a tool or its result."""
+    return any(
+        line.get("tool_calls") or line.get("role") == "tool" or str(line.get("type")).startswith("function_call")
+        for line in (*body.get("messages", ()), *body.get("input", ()))
+    )
 
 
 def _without_strict(tool: JsonObject) -> JsonObject:

@@ -2,15 +2,16 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.agent.messages import CustomerMessage
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolCall, ToolResult
 from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest
 from bot.models.families import accepted_effort, default_effort, family_of, refused_fields
 from bot.models.profile import Effort
-from bot.models.providers import Server, open_model
+from bot.models.providers import Api, Server, open_model
 from tests.agent.desk import Counter, desk_tools
 from tests.doubles.chat_server import ChatServer, Reply, open_chat_server, refuses, text
 from tests.doubles.responses_events import Response
@@ -71,6 +72,31 @@ async def test_a_limit_whose_use_is_refused_goes_by_its_other_name(server: ChatS
     async with open_model("our-model", Server("k", server.url)) as model:
         await ask(model)
     assert server.requests[1]["max_completion_tokens"] == server.requests[0]["max_tokens"]
+
+
+NO_CHOICE = refuses(400, {"message": "Unknown parameter: 'tool_choice'.", "param": "tool_choice"})
+CALLED = (
+    CustomerMessage("Hi"),
+    AgentMessage("", calls=(ToolCall("call-1", "lookup_order", "{}"),)),
+    ToolResult("call-1", "lookup_order", "{}"),
+)
+
+
+@pytest.mark.parametrize(("messages", "has_tools"), [(REQUEST.messages, False), (CALLED, True)])
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_without_a_choice_of_tools_the_last_round_has_those_of_earlier_calls_only(
+    server: ChatServer, api: Api, messages: tuple[Message, ...], has_tools: bool
+) -> None:
+    server.will(NO_CHOICE, *[Response().says("Hello").ends() if api == "responses" else text("Hello")] * 2)
+    last = replace(REQUEST, messages=messages, may_call=False)
+    async with open_model("our-model", Server("k", server.url, api=api)) as model:
+        assert (await ask(model, last))[-1] == Finished("stop")
+        assert (await ask(model))[-1] == Finished("stop")
+    refused, healed, open_round = server.requests
+    assert refused["tool_choice"] == "none"
+    assert "tool_choice" not in healed
+    assert ("tools" in healed) is has_tools
+    assert "tools" in open_round
 
 
 async def test_instructions_begin_the_first_message_where_the_system_has_no_role(server: ChatServer) -> None:
