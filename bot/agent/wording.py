@@ -19,7 +19,11 @@ PASSAGES = "passages"
 INSTRUCTIONS = "instructions"
 """The block of the instructions, for servers that take no system message."""
 
-_FORGED_TAG = re.compile(r"^\[(?=(customer|staff)\b)", re.MULTILINE | re.IGNORECASE)
+_FORGED_TAG = re.compile(
+    r"(^|[\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*)\[(?=\s*(?:customer|staff)\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A tag at the beginning of a line, whatever ends the line before and whatever blanks are around its bracket."""
 
 
 def needs_tags(messages: Sequence[Message]) -> bool:
@@ -46,7 +50,7 @@ def unmarked(text: str) -> str:
 def _own_words(text: str) -> str:
     """Return a person's words without anything that looks like a block, what a block holds, or a tag."""
     text = without_tags(text, NOTE, INSTRUCTIONS, "passage", "summary")
-    return _FORGED_TAG.sub("(", text) if "[" in text else text
+    return _FORGED_TAG.sub(r"\1\2(", text) if "[" in text else text
 
 
 def without_tags(text: str, *names: str) -> str:
