@@ -149,6 +149,10 @@ async def handoff(team: Team, agent: str, history: Sequence[Message], *, terms: 
     )
 
 
+def _always(draft: Outcome) -> bool:
+    return True
+
+
 async def sequential(
     team: Team,
     agent: str,
@@ -157,8 +161,11 @@ async def sequential(
     terms: Terms,
     checker: Agent,
     drafting: Pattern = handoff,
+    needs_check: Callable[[Outcome], bool] = _always,
 ) -> Outcome:
     """Have an answer drafted unseen and checked against its sources. Emit the result once.
+
+    A draft that does not need the check is emitted as it is.
 
     The checker has no tools. It says STANDS, or gives a version without the parts that the sources do not support.
     The draft is the answer if the checker fails, if it gives no version, or if no budget is left to ask it.
@@ -168,8 +175,10 @@ async def sequential(
     draft = await drafting(team, agent, history, terms=terms.part("draft").without_text())
     if draft.ended != "answered":
         return draft
-    checking = terms.after(draft.usage).part("check")
-    checked = await _check(checker, history, draft, terms=checking, seconds=end - now())
+    checked = None
+    if needs_check(draft):
+        checking = terms.after(draft.usage).part("check")
+        checked = await _check(checker, history, draft, terms=checking, seconds=end - now())
     if checked is not None:
         spent, wrote = draft.usage + checked.usage, _unique(draft.models + checked.models)
         draft = replace(reworded(draft, _corrected(draft.text, checked)), usage=spent, models=wrote)

@@ -23,7 +23,7 @@ from bot.agent.model import Usage
 from bot.agent.patterns import Pattern, Share, Terms, concurrent, handoff, magentic, reworded, sequential, single
 from bot.clock import Clock
 from bot.desk import policy
-from bot.desk.answers import Evidence, TurnContext, known_from, page_text, passages_text
+from bot.desk.answers import NOT_SURE, Evidence, TurnContext, known_from, page_text, passages_text
 from bot.desk.courtesies import asks_nothing
 from bot.desk.escalate import without_escalating
 from bot.desk.own_words import OwnWords, OwnWordsGate
@@ -259,7 +259,7 @@ class Agents:
             way = partial(magentic, lead=self.lead)
         if self.checker is None or asks_nothing(text):
             return way
-        return partial(sequential, checker=self.checker, drafting=way)
+        return partial(sequential, checker=self.checker, drafting=way, needs_check=_is_sure)
 
     async def _search(self, inquiry: _Inquiry) -> Seen:
         """Search the pages for the message. If they have no answer, search for it with the message before it.
@@ -328,6 +328,11 @@ class Agents:
             self.sentences.task_titles(question.language),
             private=any(side_effect.private for side_effect in inquiry.journal.side_effects),
         )
+
+
+def _is_sure(draft: Outcome) -> bool:
+    """Whether the draft is an answer. A checker could make one of what says that it is not."""
+    return NOT_SURE not in draft.text
 
 
 def _without_words(outcome: Outcome) -> Outcome:

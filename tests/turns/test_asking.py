@@ -622,6 +622,15 @@ async def test_the_answer_of_a_lead_is_checked(room_for: OpenRoom) -> None:
     assert (asked.verdict, room.writer.words) == ("stands", "Shipped.")
 
 
+@pytest.mark.parametrize("draft", [NOT_SURE, f"Boots can perhaps be returned. {NOT_SURE}"])
+async def test_a_draft_that_is_not_sure_is_not_checked(draft: str, room_for: OpenRoom) -> None:
+    routes = {"You check.": [says("You have 30 days to return boots.")], "You know orders.": [says(draft)]}
+    room = room_for(routes, checks=True)
+    asked = await room.ask(RETURNS, agent="orders")
+    assert (asked.verdict, room.model.asked("You check.")) == ("not_found", [])
+    assert "30 days" not in room.writer.words
+
+
 async def test_small_talk_is_not_checked(room_for: OpenRoom) -> None:
     room = room_for({"You sort.": [says("Hi! What can I do?")]}, checks=True)
     assert (await room.ask("Hello!")).verdict == "stands"
