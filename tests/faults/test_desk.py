@@ -102,7 +102,7 @@ async def test_of_two_who_claim_at_once_while_it_streams_one_has_the_case(world:
 
 @pytest.mark.parametrize("how", ["words", "interaction"])
 async def test_a_customer_who_wants_a_person_while_it_streams_does_not_wait_for_its_end(world: World, how: str) -> None:
-    first = await world.customer.says(question(f"shelf, for {how}"))
+    first = await world.customer.says("How many days do I have to return an item?")
     answer = await world.customer.reads(first, having=lambda seen: "esc.customer" in seen.buttons)
     asked = await slow_answer(world, f"bench, for {how}", first)
     if how == "words":

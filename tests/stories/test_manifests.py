@@ -32,7 +32,7 @@ NOT_PLAYED = frozenset(
             "case.takeover",
         ),
         *("draft.edit", "draft.send"),
-        *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.urgent", "esc.wait"),
+        *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.undo", "esc.urgent", "esc.wait"),
         *("home.refresh",),
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
         *("relay.claim_send", "relay.note", "relay.send"),
