@@ -83,6 +83,7 @@ async def test_an_event_that_ends_the_process_each_time_is_given_up_and_others_a
     other = await world.other_customer.says("Thanks!")
     assert (await world.other_customer.reads(other)).text
     assert "FD-" in (await world.customer.reads(asked)).text
+    await until_stored(world, "select id from inbox where ts = ? and state = ?", asked.ts, "dead")
     ((number, state, reason),) = stored(world, "select id, state, reason from inbox where ts = ?", asked.ts)
     assert (state, reason) == ("dead", "failed")
     told = await world.card(having="dead letter")
