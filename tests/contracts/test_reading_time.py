@@ -77,7 +77,6 @@ from knowledge.questions import facets, without_identifiers
 from knowledge.secrets import find_secrets
 from knowledge.site_markup import plain_markdown
 from knowledge.sources.asciidoc import read_asciidoc
-from knowledge.sources.encodings import decode
 from knowledge.sources.faq import read_faq, read_faq_lines
 from knowledge.sources.files import Unfit
 from knowledge.sources.html import read_html
@@ -103,15 +102,14 @@ GROWTH = 9
 MOST = 300
 """Scans that no reading may take."""
 MOST_OF_PARTS = 3_000
-"""Scans for those that judge sentence by sentence, cut by headings or compare encodings."""
+"""Scans for those that judge sentence by sentence, or cut by headings."""
 BY_PARTS = frozenset(
     {
         *("claim gate", "claim gate in pieces", "claim among others", "find claims", "grounded in words"),
-        *("grounded in results", "chunks", "older encoding"),
+        *("grounded in results", "chunks"),
     }
 )
-"""Judging what a model writes runs on the loop, as it streams and so a piece at a time. Chunks are cut and encodings
-are compared beside it."""
+"""Judging what a model writes runs on the loop, as it streams and so a piece at a time; chunks are cut beside it."""
 SHARES = 16
 """Of so many seeds a reader reads one when time is short."""
 
@@ -296,11 +294,6 @@ def html(text: str) -> None:
         read_html(f"<html><body>{text}</body></html>", path="a.html")
 
 
-def older(text: str, *, encoding: str = "cp1252") -> None:
-    with suppress(Unfit):  # no language has such words
-        decode(text.encode(encoding, "replace") + "ü".encode("cp1252"))
-
-
 READERS: dict[str, Callable[[str], object]] = {
     # What comes in
     "clean": lambda text: clean(text, limit=LENGTH),
@@ -405,8 +398,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "Org": lambda text: read_org(text, path="a.org"),
     "chunks": lambda text: chunk(page(text)),
     "HTML": html,
-    "older encoding": older,
-    "older double encoding": partial(older, encoding="cp932"),
     "robots.txt": lambda text: read_robots(f"User-agent: *\nDisallow: {text}\n{text}").allows(
         f"https://a.example/{text}"
     ),
@@ -459,7 +450,9 @@ UNREAD = {
         *("handlers.feedback", "handlers.http", "handlers.payloads", "knowledge.sources.docx"),
         "knowledge.sources.exports",
     ),
-    "pages that docutils reads, which goes quadratic itself, in a process with a deadline": ("knowledge.sources.rst",),
+    "files, by many encodings or by docutils, in a process with a deadline": (
+        *("knowledge.sources.encodings", "knowledge.sources.rst"),
+    ),
     "one kind of characters, or a few of them between two that are fixed": (
         *("bot.models.call_fragments", "bot.models.chat_stream", "bot.models.responses", "bot.reporting.outcomes"),
         *(
