@@ -58,7 +58,6 @@ from bot.turns.decide import (
     Say,
     Stop,
     TakeBack,
-    TellStatus,
     Thank,
     decide,
 )
@@ -240,8 +239,6 @@ class CustomerMessages:
                 return "done", await self._pass_on(case, incoming, offers=offers)
             case TakeBack(case):
                 return "done", await self._take_back(case, incoming)
-            case TellStatus(case):
-                return "done", await self._pass_on(case, incoming, offers="status")
             case Help(case):
                 if await self.budgets.set_aside(item):
                     return "done", await self._pass_on(case, incoming)

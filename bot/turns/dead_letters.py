@@ -14,10 +14,10 @@ from bot.cases.buttons import BUTTONS
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.conversation import Customer
+from bot.desk.addressing import calls_for_people
 from bot.desk.identity import Identities
 from bot.store.inbox import Finish, InboxItem
 from bot.turns.edits import MessageEdits
-from bot.turns.hearing import is_for_a_person
 from bot.turns.incoming import Notices
 from bot.turns.interactions.interactions import Interactions
 from bot.turns.leftovers import Leftovers
@@ -82,7 +82,7 @@ class DeadLetters:
 
     async def _take_over(self, item: InboxItem) -> None:
         """Call a person in place of an answer. No one waits for an answer to a message that was not for us."""
-        if item.message.to_us or is_for_a_person(item.words):
+        if item.message.to_us or calls_for_people(item.words):
             await self._call_person(item)
         else:
             await self.leftovers.close(item)

@@ -21,6 +21,7 @@ from bot.store.cases import Case
 from bot.store.inbox import InboxItem
 from bot.turns.danger_check import Look
 from bot.turns.hearing import Hearing
+from bot.views.announcements import Offer
 
 Thanks = Literal["you_are_welcome", "glad_to_help", "any_time"]
 RETURNED_THANKS: tuple[Thanks, ...] = get_args(Thanks)
@@ -76,21 +77,14 @@ class PassOn:
     """Pass the message on to the people on its case."""
 
     case: Case
-    offers: Literal["end", "help"] | None = None
-    """What the customer is offered besides: to end the case, since "stop" may mean it, or the assistant's help
-    meanwhile, since the message is a question."""
+    offers: Offer | None = None
+    """What the customer is shown besides: how the case stands, since they asked; how to end it, since "stop" may mean
+    that; or the assistant's help meanwhile, since the message is a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeBack:
     """End the case, because its customer no longer needs a person."""
-
-    case: Case
-
-
-@dataclass(frozen=True, slots=True)
-class TellStatus:
-    """Pass the message on, and tell the customer how the case stands."""
 
     case: Case
 
@@ -163,7 +157,6 @@ Decision = (
     | HandOver
     | PassOn
     | TakeBack
-    | TellStatus
     | Help
     | Thank
     | Reopen
@@ -212,7 +205,7 @@ def _for_waiting_customer(facts: Facts, case: Case) -> Decision:
     if may_say_settled(words):
         return PassOn(case, offers="end")
     if asks_how_long(words):
-        return TellStatus(case)
+        return PassOn(case, offers="status")
     if facts.is_paused or facts.is_over or not item.message.text:
         return PassOn(case)
     if case.keeps_helping:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from bot.agent.messages import AgentMessage, CustomerMessage, Message
 from bot.cases.case import may_be_reopened
-from bot.desk import addressing, policy
+from bot.desk import addressing
 from bot.desk.courtesies import is_last_word
-from bot.desk.danger.classifier import find_danger
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
 
@@ -62,16 +61,11 @@ def hear(item: InboxItem, known: Overheard) -> Hearing:
         if is_last_word(text) or addressing.says_unsettled(text) or _concerns(text, matter):
             return Hearing(is_unasked=True)
     asked_back = is_answered and has_asked_back(known.history)
-    calls = is_for_a_person(text)
+    calls = addressing.calls_for_people(text)
     concerns_us = calls or addressing.concerns_us(text, matter=matter, is_asked_back=asked_back)
     if not is_answered or not concerns_us:
         return Hearing(False)
     return Hearing(is_unasked=True, concerns=asked_back or calls or _concerns(text, matter))
-
-
-def is_for_a_person(text: str) -> bool:
-    """Whether the words ask for a person or show danger, so that a person is called without asking a model."""
-    return policy.asks_for_person(text) or find_danger(text) is not None
 
 
 def _concerns(text: str, matter: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.clock import Clock
+from bot.desk.addressing import calls_for_people
 from bot.desk.budgets import Allowance, Window
 from bot.desk.courtesies import asks_nothing
 from bot.slack.outbox import Outbox
@@ -19,7 +20,6 @@ from bot.store.database import Database
 from bot.store.inbox import Finish, InboxItem
 from bot.store.outbox import Outgoing
 from bot.telemetry import Metrics
-from bot.turns.hearing import is_for_a_person
 from bot.turns.incoming import IncomingMessage, Notices
 
 
@@ -41,7 +41,7 @@ class Refusals:
         """Whether a message over its author's limit still goes to a person. No model is asked for it."""
         async with self.database.transaction() as tx:
             case = await case_rows.find_open(tx, item.thread)
-            if case is None and not is_for_a_person(item.words):
+            if case is None and not calls_for_people(item.words):
                 return False
             return self.allowance is None or await self.allowance.admit(tx, item, for_people=True) is None
 

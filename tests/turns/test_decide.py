@@ -25,7 +25,6 @@ from bot.turns.decide import (
     Say,
     Stop,
     TakeBack,
-    TellStatus,
     Thank,
     decide,
 )
@@ -73,8 +72,8 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
         ({"case": WAITS}, Help(WAITS)),
         ({"case": ABOUT_IT}, PassOn(ABOUT_IT, offers="help")),
         ({"case": WAITS, "text": "It came without the pegs."}, PassOn(WAITS)),
-        ({"case": WAITS, "text": "hello?"}, TellStatus(WAITS)),
-        ({"case": WAITS, "text": "how long until someone replies"}, TellStatus(WAITS)),
+        ({"case": WAITS, "text": "hello?"}, PassOn(WAITS, offers="status")),
+        ({"case": WAITS, "text": "how long until someone replies"}, PassOn(WAITS, offers="status")),
         ({"case": WAITS, "text": "stop"}, PassOn(WAITS, offers="end")),
         ({"case": WAITS, "text": "cancel that, sorry"}, PassOn(WAITS, offers="end")),
         ({"case": WAITS, "is_paused": True}, PassOn(WAITS)),
