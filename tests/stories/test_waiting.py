@@ -116,6 +116,12 @@ async def test_whoever_waits_is_answered_told_how_it_stands_and_may_change_their
     await world.customer.presses(ended, "esc.undo")
     again = await world.customer.reads(asked, after=ended.ts, having=lambda seen: "FD-" in seen.text)
     assert ref not in again.text, "it is a case of its own"
+    await world.customer.presses(ended, "esc.undo")
+    status = await world.until(
+        lambda state: next((each for each in state["ephemerals"] if "already open" in each["text"]), None),
+        what="status",
+    )
+    assert ref not in status["text"]
 
 
 async def test_who_comes_while_the_desk_is_closed_reads_when_it_opens_and_may_say_that_it_is_urgent(
