@@ -206,6 +206,8 @@ class Quote:
     """Whether the question names something that shops are asked, and the title speaks of it."""
     asked: bool = True
     """Whether the question names something that shops are asked, and not things alone."""
+    shared: int = 0
+    """How many of the question's words the passage holds."""
     uncertain: bool = False
     """Whether the passage is marked as one that may not hold the answer."""
 
@@ -318,7 +320,7 @@ def best_quote(
         return None
     asked = {term: weight for term, weight in weights.items() if term & _asked_about()}
     headed = not asked or bool(_held(f"{page} {block.heading}", asked))
-    titled = bool(not asked or _held(page, asked))
+    titled = bool(_held(page, asked or weights))
     return Quote(
         page,
         block.told(weights, limit=limit, wanted=kinds_of_answer(question) if before else ()),
@@ -329,6 +331,7 @@ def best_quote(
         apt=asks not in _IS or any(_IS[asks].search(unit) for unit in block.units),
         about=bool(asked) and titled,
         asked=bool(asked),
+        shared=len(_held(f"{passage.title} {passage.text}", weights)),
         uncertain=passage.uncertain,
     )
 

@@ -28,9 +28,9 @@ GOOD_FIT = 0.5
 LAST_FIT = 0.3
 """After another search, this much will do."""
 UNTITLED_FIT = 0.55
-"""What it takes where the page's title does not speak of it."""
+"""What it takes of an uncertain passage, or of one shared word, where the page's title does not speak of it."""
 THINGS_FIT = 0.8
-"""What it takes where the question names things alone."""
+"""What it takes where the question names nothing that shops are asked, and the page's title none of its words."""
 WEAK_FIT = 0.12
 """With at least this much the stand-in asks which of two pages is meant; below it, it does not know."""
 NOT_SURE = "NOT_SURE"
@@ -157,10 +157,12 @@ def _least(quote: Quote, language: str, *, beside: bool) -> float:
 
     In a foreign question the words that the glossary does not hold are not seen, so things alone never suffice.
     """
+    if not quote.asked and language != "en":
+        return math.inf
     if not quote.asked:
-        return THINGS_FIT if language == "en" else math.inf
+        return GOOD_FIT if quote.titled and not quote.uncertain else THINGS_FIT
     if not quote.titled:
-        return UNTITLED_FIT
+        return UNTITLED_FIT if quote.uncertain or quote.shared < 2 else LAST_FIT
     return GOOD_FIT if beside or (quote.uncertain and not quote.headed) else LAST_FIT
 
 
