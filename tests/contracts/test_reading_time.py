@@ -9,6 +9,7 @@ long as a plain scan of the same text on the same machine, or must grow no faste
 import ast
 import logging
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -508,12 +509,26 @@ def test_no_text_of_all_takes_longer_than_its_length_allows(name: str) -> None:
 
 
 def test_a_pattern_that_is_tried_from_each_mark_is_found() -> None:
-    """A busy machine can hide what is slow, so there are five attempts at finding it."""
-    from_each_mark, behind_one = re.compile(r"\(+a").search, re.compile(r"<\s*/?\s*a").search
-    assert any(slow_seeds(from_each_mark, ["("]) for _ in range(5))
+    """Both patterns take many times what is allowed, so no busy machine hides them."""
+    marks = "([{<*_`~#$"
+    from_each_mark = re.compile("|".join(rf"{re.escape(mark)}\s*[{re.escape(marks)}]+a" for mark in marks)).search
+    behind_one = re.compile("|".join([r"<\s*/?\s*a"] * len(marks))).search
+    assert slow_seeds(from_each_mark, ["("])
     assert slow_seeds(from_each_mark, ["word "]) == []
-    assert any(slow_seeds(behind_one, [("<", " ")]) for _ in range(5))
+    assert slow_seeds(behind_one, [("<", " ")])
     assert slow_seeds(behind_one, ["< "]) == []
+
+
+@pytest.mark.parametrize(("power", "is_slow"), [(1, False), (2, True)])
+def test_time_that_grows_faster_than_its_text_is_slow(
+    monkeypatch: pytest.MonkeyPatch, power: int, *, is_slow: bool
+) -> None:
+    """With the times of an even clock: a whole text of 280 scans is too slow only where a quarter takes less than a
+    ninth of it."""
+    module = sys.modules[__name__]
+    monkeypatch.setattr(module, "scan_time", lambda: 1.0)
+    monkeypatch.setattr(module, "reading_time", lambda read, text: 280.0 * (len(text) / LENGTH) ** power)
+    assert bool(slow_seeds(len, ["("])) is is_slow
 
 
 def most_of(name: str) -> int:
