@@ -7,7 +7,6 @@ from local_slack.blocks import elements, message_faults
 from local_slack.workspace import Json, SlackError
 
 KEPT = 500
-OPTIONS = 100
 QUERY_CHARACTERS = 3
 """How much has to be typed before the app is asked, unless the element says otherwise."""
 

@@ -53,7 +53,6 @@ Kind = Literal["refunded", "cancelled", "changed", "resent", "transferred"]
 account is different now · something is sent again · a person has been called."""
 Form = Literal["done", "promised", "pledged", "stated"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-FORMS: tuple[Form, ...] = get_args(Form)
 
 _CURRENCY = r"usd|eur|gbp|idr|sgd|jpy|chf|aud|cad|nzd|sek|nok|dkk|pln|mxn|myr|inr|cny|hkd|brl|zar"
 MONEY = (

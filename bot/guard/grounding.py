@@ -34,8 +34,6 @@ LAST_YEAR = date.max.year - 100
 """The last year whose dates are counted from: the longest spans that are read do not lead past the calendar's end."""
 MAX_COUNTED = 4_000
 """Pairs of a day and a span of days that are tried for one date. An episode has some hundred."""
-FIGURES_OF_ONE = 40
-"""Amounts of one result whose sums and differences are counted."""
 
 _TOKEN = re.compile(r"[^\W_]{1,60}(?:[-_/.][^\W_]{1,60}){0,8}")
 _DIGITS = re.compile(r"\d{3,}")

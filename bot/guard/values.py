@@ -176,7 +176,6 @@ _UNIT_LIKE = re.compile(
 _MODEL_LIKE = re.compile(rf"[{_LETTER}]{{1,12}}\d{{1,2}}[{_LETTER}]{{0,2}}")
 _MIXED = re.compile(r"(?=[A-Z0-9]{4})(?:[0-9]{1,4}[A-Z]{1,4}[0-9]|[A-Z]{1,4}[0-9]{1,4}[A-Z])[A-Z0-9]{1,20}")
 _CODE_LIKE = re.compile(r"[A-Z]{4,20}\d{1,4}|[A-Z]{3,20}\d{2,4}|\d{1,3}[A-Z]{3,20}|[A-Z]{4,20}-\d{1,3}")
-_SPACED = re.compile(r"(?<![A-Za-z0-9])[A-Z0-9]{1,6}(?: [A-Z0-9]{1,6}){2,9}(?![A-Za-z0-9])")
 _FIGURE = re.compile(rf"{_NOT_BEFORE}{_NUM}(?![\d])")
 
 

@@ -2,13 +2,12 @@
 
 Slack's own format is mrkdwn (`*bold*`, `<url|label>`, `&amp;`). Streams and markdown blocks take Markdown.
 
-escape          plain text for a mrkdwn field
-from_slack      what a person wrote, as plain text
-to_mrkdwn       Markdown for a mrkdwn field
-split_markdown  a long text in parts, with the three functions below
-  best_cut      the best end of a part that still fits
-  last_cut      the last place where the text so far can end
-  seam          what closes an open code fence before a cut and opens it again after it
+escape      plain text for a mrkdwn field
+from_slack  what a person wrote, as plain text
+to_mrkdwn   Markdown for a mrkdwn field
+best_cut    the best end of a part of a long text that still fits
+last_cut    the last place where the text so far can end
+seam        what closes an open code fence before a cut and opens it again after it
 """
 
 import re
@@ -129,20 +128,6 @@ def _span(found: re.Match[str]) -> str:
     if italic := found["italic"]:
         return f"_{_inline(italic)}_"
     return f"~{_inline(found['struck'])}~"
-
-
-def split_markdown(text: str, *, limit: int = MESSAGE_BYTES) -> tuple[str, ...]:
-    """Split the text into parts of at most `limit` UTF-8 bytes (200 or more), cut where a reader would.
-
-    Only the closing and re-opening of code fences is added, and nothing is left out.
-    """
-    parts: list[str] = []
-    while size(text) > limit:
-        end = best_cut(text, limit=limit)
-        closing, opening = seam(text[:end])
-        parts.append(text[:end] + closing)
-        text = opening + text[end:]
-    return (*parts, text)
 
 
 class _Rank(IntEnum):

@@ -61,13 +61,6 @@ async def queue(tx: AsyncConnection, *, limit: int, at: Desks = EVERYWHERE) -> l
     return [as_case(row) for row in await tx.execute(statement)]
 
 
-async def count_open(tx: AsyncConnection) -> dict[str, int]:
-    """State -> the number of open cases in it."""
-    table = schema.kase
-    statement = select(table.c.state, func.count()).where(table.c.state.in_(OPEN_STATES)).group_by(table.c.state)
-    return {row[0]: row[1] for row in await tx.execute(statement)}
-
-
 async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: int) -> list[Case]:
     """A person's cases, newest first."""
     table = schema.kase

@@ -232,13 +232,6 @@ async def merged_into(tx: AsyncConnection, case_id: int) -> list[Case]:
     return [as_case(row) for row in await tx.execute(statement)]
 
 
-async def find_of(tx: AsyncConnection, customer: str) -> list[Case]:
-    """All of a person's cases, the oldest first."""
-    table = schema.kase
-    statement = select(table).where(table.c.customer == customer).order_by(table.c.id)
-    return [as_case(row) for row in await tx.execute(statement)]
-
-
 async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Case]:
     """A person's waiting or human cases, the oldest first."""
     table = schema.kase

@@ -1,6 +1,5 @@
 """The leftovers of an earlier attempt at a row: an answer that a crashed or stopped process had begun to write.
 
-has_begun  Whether there is a leftover.
 close      The row gets no other answer: end the leftover, and say that it was interrupted.
 save       Save as a turn what `close` ended.
 stop       The customer has stopped the answer: say so, end the leftover, and save it.
@@ -44,12 +43,6 @@ class Leftovers:
     clock: Clock
     sentences: Sentences
     posts: AnswerPosts
-
-    async def has_begun(self, item: InboxItem, *, before: float) -> bool:
-        """Whether an earlier attempt at this row began its answer by the time `before`, and did not finish it."""
-        async with self.database.transaction() as tx:
-            began = await turns.began(tx, item.id)
-        return began is not None and began <= before
 
     async def close(self, item: InboxItem) -> None:
         """End the unfinished answer of an earlier attempt at this row, when no answer will replace it.

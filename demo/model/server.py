@@ -30,6 +30,7 @@ from demo.model.embeddings import embed
 from demo.model.responses import Events, chat_form, refusal
 from demo.model.roles import role_of
 from demo.model.script import Round, Script, ScriptedCall, next_round, read_rounds
+from demo.ports import listening
 
 MODEL = "frontdesk-offline"
 EMBEDDING_MODEL = "frontdesk-offline-embedding"
@@ -82,14 +83,9 @@ async def open_stand_in(
 ) -> AsyncIterator[StandIn]:
     """Serve a stand-in; port 0 takes a free one, no key makes one up."""
     stand_in = StandIn("", key or f"sk-offline-{secrets.token_urlsafe(18)}", pace or Pace())
-    runner = web.AppRunner(_app(stand_in), access_log=None, shutdown_timeout=0.2)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-        stand_in.url = f"http://{host}:{runner.addresses[0][1]}/v1"
+    async with listening(_app(stand_in), host=host, port=port) as root:
+        stand_in.url = f"{root}/v1"
         yield stand_in
-    finally:
-        await runner.cleanup()
 
 
 def _app(stand_in: StandIn) -> web.Application:

@@ -21,6 +21,7 @@ from typing import Any
 
 from aiohttp import web
 
+from demo.ports import listening
 from demo.shop.seed import Json, Records, seed
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -75,15 +76,8 @@ async def open_shop(
 ) -> AsyncIterator[Shop]:
     """Serve a freshly seeded shop; port 0 takes a free one, no token makes one up."""
     shop = Shop("", token or secrets.token_urlsafe(24), seed(now or datetime.now(UTC)))
-    runner = web.AppRunner(_app(shop), access_log=None, shutdown_timeout=0.2)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host, port)
-        await site.start()
-        shop.url = f"http://{host}:{runner.addresses[0][1]}"
+    async with listening(_app(shop), host=host, port=port) as shop.url:
         yield shop
-    finally:
-        await runner.cleanup()
 
 
 def _app(shop: Shop) -> web.Application:

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 import aiohttp
 from aiohttp import web
 
+from demo.ports import listening
 from demo.shop.server import Shop, open_shop
 from local_slack.deliveries import NEVER_SENT, Delivery, event_delivery
 from local_slack.faults import Faults
@@ -104,21 +105,14 @@ async def open_outside(chance: random.Random) -> AsyncIterator[Outside]:
         rules=Rules(rate_limits=False, stream_seconds=3_600), routes=[web.route("*", "/slow/{method}", slack)]
     ) as workspace:
         slow.append(WebApi(workspace, Faults()))
-        runner = web.AppRunner(_app(model, ledger), access_log=None, shutdown_timeout=0.2)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            root = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with listening(_app(model, ledger)) as root, open_shop() as shop, aiohttp.ClientSession() as session:
             ledger.url = f"{root}/ledger"
-            async with open_shop() as shop, aiohttp.ClientSession() as session:
-                deliveries = Deliveries(workspace, session, chance)
-                workspace.transport = deliveries
-                try:
-                    yield Outside(workspace, shop, ledger, deliveries, f"{root}/v1", f"{workspace.url}/slow", requests)
-                finally:
-                    await deliveries.close()
-        finally:
-            await runner.cleanup()
+            deliveries = Deliveries(workspace, session, chance)
+            workspace.transport = deliveries
+            try:
+                yield Outside(workspace, shop, ledger, deliveries, f"{root}/v1", f"{workspace.url}/slow", requests)
+            finally:
+                await deliveries.close()
 
 
 def _app(model: Any, ledger: Ledger) -> web.Application:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from aiohttp import web
 
+from demo.ports import listening
 from tests.patience import patience
 
 ROOT = Path(__file__).parents[1]
@@ -202,17 +203,12 @@ async def test_broken_links_are_a_table_and_an_exit_status(pages: Path) -> None:
 
     app = web.Application()
     app.router.add_get("/help/repairs", fine)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/help/"
+    async with listening(app) as root:
+        url = f"{root}/help/"
         listed = f'sources:\n  - {{name: help, folder: help, url: "{url}", private: true}}\n'
         await asyncio.to_thread((pages / "kb.yml").write_text, listed)
         await frontdesk("kb", "build", "kb.yml", "--index", "index", cwd=pages)
         checked = await frontdesk("kb", "check-links", "--index", "index", cwd=pages, KB_PATH="kb.yml")
-    finally:
-        await runner.cleanup()
     assert checked.status == 1, checked.err
     broken, total = checked.out.splitlines()
     assert broken.split() == ["broken", f"{url}returns", "404", "(help/returns.md)"]

@@ -372,7 +372,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "log line": lambda text: LOG_LINES.format(logging.makeLogRecord({"msg": text})),
     # How words are shown
     "mrkdwn": mrkdwn.to_mrkdwn,
-    "parts": mrkdwn.split_markdown,
+    "best cut": lambda text: mrkdwn.best_cut(text, limit=mrkdwn.MESSAGE_BYTES),
     "last cut": mrkdwn.last_cut,
     "seam": mrkdwn.seam,
     "draft for staff": lambda text: presentable(text, frozenset()),

@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from demo.ports import listening
+
 DONE = b"data: [DONE]\n\n"
 
 
@@ -85,14 +87,9 @@ async def open_chat_server() -> AsyncIterator[ChatServer]:
     server = ChatServer()
     app = web.Application(client_max_size=64 << 20)
     app.add_routes([web.post("/{path:.+}", server.answer)])
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    async with listening(app, cancels=True) as root:
+        server.url = f"{root}/v1"
         yield server
-    finally:
-        await runner.cleanup()
 
 
 def misplaced_system(body: Mapping[str, Any]) -> bool:

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from demo.ports import listening
+
 
 class EmbeddingServer:
     """Gives vectors by a rule, the last text's first, as the protocol allows."""
@@ -39,12 +41,6 @@ async def open_embedding_server(vector: Callable[[str], Sequence[float]]) -> Asy
     """One that listens."""
     server, app = EmbeddingServer(vector), web.Application()
     app.router.add_post("/v1/embeddings", server.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    server.url = f"http://{host}:{port}/v1"
-    try:
+    async with listening(app) as root:
+        server.url = f"{root}/v1"
         yield server
-    finally:
-        await runner.cleanup()

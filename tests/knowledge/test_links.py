@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
+from demo.ports import listening
 from knowledge import links
 from knowledge.links import addresses_of, check_links
 from knowledge.sources import pace
@@ -37,14 +38,8 @@ async def pages(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pages]:
     opened = Pages()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", opened.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        opened.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with listening(app) as opened.url:
         yield opened
-    finally:
-        await runner.cleanup()
 
 
 async def check(pages: Pages, *paths: str, limit: int = 100, private: bool = True) -> dict[str, tuple[str, str]]:

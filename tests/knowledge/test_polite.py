@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from demo.ports import listening
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.sources import pace
@@ -60,16 +61,10 @@ async def busy() -> AsyncIterator[Site]:
         return await site.answer(request)
 
     app.router.add_get("/{path:.*}", handle)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        site.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with listening(app) as site.url:
         site.pages |= {f"/help/{name}": page(name) for name in ("gifts", "returns")}
         site.lists("/help/gifts", "/help/returns")
         yield site
-    finally:
-        await runner.cleanup()
 
 
 async def test_a_busy_site_is_asked_again_after_the_rest_that_it_wants(

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
+from demo.ports import listening
 from knowledge import addresses, config
 from knowledge.build import build
 from knowledge.config import Source
@@ -69,14 +70,8 @@ async def open_site() -> AsyncIterator[Site]:
     site = Site()
     app = web.Application()
     app.router.add_get("/{path:.*}", site.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        site.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with listening(app) as site.url:
         yield site
-    finally:
-        await runner.cleanup()
 
 
 @pytest.fixture(autouse=True)

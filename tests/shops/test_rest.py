@@ -14,6 +14,7 @@ from aiohttp import web
 from bot.conversation import ShopCustomer
 from bot.shops.port import Money, ShopUnavailable
 from bot.shops.rest import ANSWER_LIMIT, RestShop, open_rest_shop
+from demo.ports import listening
 from demo.shop.server import Fault, Shop, open_shop
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -223,11 +224,5 @@ async def _answering(
 
     app = web.Application()
     app.router.add_get("/{anything:.*}", answer)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        async with open_rest_shop(f"http://127.0.0.1:{runner.addresses[0][1]}", "token") as client:
-            yield client
-    finally:
-        await runner.cleanup()
+    async with listening(app) as root, open_rest_shop(root, "token") as client:
+        yield client

@@ -10,6 +10,8 @@ from typing import Any
 
 from aiohttp import web
 
+from demo.ports import listening
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -80,13 +82,6 @@ async def open_api() -> AsyncIterator[Api]:
     api = Api()
     app = web.Application()
     app.router.add_route("*", "/api/{method}", api.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = runner.addresses[0][:2]
-        api.url = f"http://{host}:{port}/api/"
+    async with listening(app) as root:
+        api.url = f"{root}/api/"
         yield api
-    finally:
-        await runner.cleanup()

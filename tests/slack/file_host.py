@@ -8,6 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
+from demo.ports import listening
+
 Handed = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 CHANNEL, THREAD, SOURCE, COPY = "D0CUSTOMERA", "1795000000.000100", "F0SOURCE", "F0COPY"
@@ -124,14 +126,8 @@ async def open_file_host() -> AsyncIterator[FileHost]:
     app.router.add_route("*", "/api/{method}", host.call)
     app.router.add_get("/pri/{name}", host.hand)
     app.router.add_post("/up", host.take)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host.root = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with listening(app) as host.root:
         yield host
-    finally:
-        await runner.cleanup()
 
 
 def _ok(**fields: Any) -> web.Response:

@@ -190,7 +190,6 @@ async def _case(tx: Transaction, thread: ThreadRef, who: str) -> None:
     assert case is not None
     await cases.claims_since(tx, 1e9, latest=200)
     await cases.find_open_of(tx, TEAM, who)
-    await cases.find_of(tx, who)
     await cases.merged_into(tx, case.id)
     await cases.due_by(tx, 2e9, states=("resolved", "waiting", "out_of_hours"), limit=50)
     await case_lists.queue(tx, limit=20)

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from demo.ports import listening
 from tests.doubles.chat_server import DONE, chunk, event
 from tests.doubles.responses_events import Response
 
@@ -257,11 +258,6 @@ async def open_strict_server(family: Family) -> AsyncIterator[StrictServer]:
     server = StrictServer(family)
     app = web.Application(client_max_size=8 << 20)
     app.add_routes([web.post("/{path:.+}", server.answer)])
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    async with listening(app, cancels=True) as root:
+        server.url = f"{root}/v1"
         yield server
-    finally:
-        await runner.cleanup()
