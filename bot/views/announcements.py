@@ -178,6 +178,7 @@ def status_text(sentences: Sentences, language: Language, case: Case) -> str:
         "out_of_hours": "case_out_of_hours",
         "human": "case_claimed",
         "resolved": "case_solved",
+        "merged": "case_merged",
     }
     key = keys.get(case.state, "case_back")
     staff, back = escape(case.owner_name or ""), reader_time(case.due or 0.0)

@@ -167,7 +167,7 @@ async def test_the_buttons_of_somebody_elses_case_are_for_who_asked(desk: Desk, 
     assert (await desk.cases.find(case.ref)).state == "waiting"
 
 
-@pytest.mark.parametrize("action", ["esc.urgent", "esc.wait", "esc.keep"])
+@pytest.mark.parametrize("action", ["esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "esc.undo", "case.reopen"])
 async def test_who_presses_on_somebody_elses_old_case_reads_nothing_of_the_one_that_is_open_now(
     desk: Desk, action: str
 ) -> None:
@@ -175,6 +175,27 @@ async def test_who_presses_on_somebody_elses_old_case_reads_nothing_of_the_one_t
     await desk.cases.hand_back(case.ref, AGENT)
     await desk.opens()
     assert "for the person who asked" in await desk.reads(action, case.ref, user="U0CUSTOMERB")
+
+
+@pytest.mark.parametrize("action", ["esc.cancel", "esc.undo", "case.reopen"])
+async def test_who_presses_on_their_old_case_reads_of_that_one_where_anothers_is_open_now(
+    desk: Desk, action: str
+) -> None:
+    case = await desk.opens()
+    await desk.cases.claim(case.ref, AGENT)
+    await desk.cases.resolve(case.ref, AGENT)
+    other = replace(CUSTOMER, user="U0CUSTOMERB")
+    await desk.cases.open(desk.thread, other, reason="asked_for_person", priority="medium")
+    assert (await desk.reads(action, case.ref)).startswith(SOLVED)
+
+
+async def test_who_presses_on_a_case_that_became_part_of_another_reads_so(desk: Desk) -> None:
+    thread, case = desk.thread, await desk.opens()
+    await desk.asks()
+    into = await desk.opens()
+    desk.thread = thread
+    await desk.cases.merge(case.ref, AGENT, into=into.ref)
+    assert "FD-1001 is now part of another case" in await desk.reads("esc.urgent", case.ref)
 
 
 @pytest.fixture

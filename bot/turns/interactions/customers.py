@@ -56,10 +56,13 @@ class CustomerInteractions:
         try:
             return await self.table()[button.id](item, customer)
         except MovedOn as error:
-            if error.case.ref == item.interaction.value and error.case.customer != customer.user:
+            pressed = await self.cases.find(item.interaction.value)
+            if pressed.customer != customer.user:
                 return await self._refuse(item, customer)
-            if item.fence == 1 or not button.is_done(error.case, customer.user):
-                await self.cases.status.tell_customer(error.case, item.thread, customer)
+            # In a channel's thread, the case that is open now can be another person's.
+            now = error.case if error.case.customer == customer.user else pressed
+            if item.fence == 1 or not button.is_done(now, customer.user):
+                await self.cases.status.tell_customer(now, item.thread, customer)
                 return "moved_on"
         return None
 
