@@ -18,6 +18,7 @@ can_wait      The customer can wait.
 keep_helping  The customer wants the assistant to answer while the case waits.
 snooze        Staff delay the next SLA step.
 offer         The customer of a case that waits sees how it stands, or what they can do.
+says_solved   The customer of a claimed case says that no person is needed any more.
 end_erased    The customer's data is erased.
 """
 
@@ -358,6 +359,14 @@ class Cases:
             if case.waits:
                 told = self.messages.offered(case, offer, key=key, usual=usual)
                 await outbox.add(tx, told, now=self.stepping.clock.now())
+        self.stepping.outbox.wake()
+
+    async def says_solved(self, ref: str) -> None:
+        """Ask the person who has the case to resolve it, once for each person. Nothing if no person has it."""
+        async with self.stepping.database.transaction() as tx:
+            case = await held_case(tx, ref)
+            if case.state == "human":
+                await outbox.add(tx, self.messages.says_solved(case), now=self.stepping.clock.now())
         self.stepping.outbox.wake()
 
     @property

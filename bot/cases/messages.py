@@ -242,6 +242,10 @@ class CaseMessages:
         (row,) = self.announce(step, case, before=None, **values)
         return replace(row, key=key)
 
+    def says_solved(self, case: Case) -> Outgoing:
+        """The customer says that no person is needed any more. The row is posted once for each version of the case."""
+        return self._in_card_thread(case, f"says-solved/{case.version}", staff_cards.says_solved(case))
+
     def desk_opened(self, case: Case) -> list[Outgoing]:
         """The desk has opened, and an out-of-hours case waits from now on."""
         return [self._card_update(case), self._ringing(case, f"open/{case.version}", staff_cards.desk_opened(case))]

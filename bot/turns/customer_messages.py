@@ -235,8 +235,11 @@ class CustomerMessages:
             case HandOver(reason):
                 await self.cases.open(item.thread, customer, reason=reason, priority="medium")
                 return "done", "escalated"
-            case PassOn(case, offers):
-                return "done", await self._pass_on(case, incoming, offers=offers)
+            case PassOn(case, offers, says_solved):
+                passed_on = await self._pass_on(case, incoming, offers=offers)
+                if says_solved:
+                    await self.cases.says_solved(case.ref)
+                return "done", passed_on
             case TakeBack(case):
                 return "done", await self._take_back(case, incoming)
             case Help(case):

@@ -80,6 +80,9 @@ class PassOn:
     offers: Offer | None = None
     """What the customer is shown besides: how the case stands, since they asked; how to end it, since "stop" may mean
     that; or the assistant's help meanwhile, since the message is a question."""
+    says_solved: bool = False
+    """Whether the message says that no person is needed any more. The person who has the case is asked to resolve it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +194,17 @@ def _for_people(facts: Facts, case: Case) -> Decision:
     if case.waits and facts.begun_at is not None and facts.begun_at <= case.opened_at:
         # This very answer may have opened the case. Until staff claim it, the answer continues.
         return Call() if item.interrupt == "called" else Resume()
-    if not case.waits or item.author != case.customer or facts.danger or policy.asks_for_person(item.words):
+    if item.author != case.customer or facts.danger or policy.asks_for_person(item.words):
         return PassOn(case)
-    return _for_waiting_customer(facts, case)
-
-
-def _for_waiting_customer(facts: Facts, case: Case) -> Decision:
-    item = facts.item
     # Whoever sends a file has more to say than these words.
     words = "" if item.message.files else item.words
+    if not case.waits:
+        return PassOn(case, says_solved=says_settled(words))
+    return _for_waiting_customer(facts, case, words)
+
+
+def _for_waiting_customer(facts: Facts, case: Case, words: str) -> Decision:
+    item = facts.item
     if says_settled(words):
         return TakeBack(case)
     if may_say_settled(words):

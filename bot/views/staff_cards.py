@@ -257,6 +257,13 @@ def taken_back(case: Case, _before: Case, _by: str) -> Card:
     return Card(words, (context(words),))
 
 
+def says_solved(case: Case) -> Card:
+    """For the case's thread: the customer says that no person is needed any more."""
+    words = "The customer says it is solved. If you agree, resolve the case."
+    resolve = button("case.resolve", "Customer says it is solved", case.ref, style="primary")
+    return Card(words, (context(words), actions(resolve)))
+
+
 def owner_left(case: Case) -> Card:
     """For the case's thread: the customer writes to an owner who is no longer staff."""
     words = (

@@ -248,3 +248,24 @@ async def test_a_customer_who_forges_a_staff_press_gets_nowhere(world: World) ->
 
 def app_posts(state: Json) -> list[Seen]:
     return [seen for seen in seen_in(state, "C0AGENTS") if is_app(seen)]
+
+
+async def test_the_person_on_a_case_is_asked_to_resolve_it_when_its_customer_says_it_is_solved(world: World) -> None:
+    asked = await world.customer.says("I want to talk to a real person")
+    card = await world.card_of(asked)
+    await world.staff.presses(card, "case.claim")
+    await world.customer.reads(asked, having=lambda seen: "Agent A has joined" in seen.text)
+    await world.customer.says("never mind, I found it", to=asked)
+    says = await world.staff.reads(card, having=lambda seen: "case.resolve" in seen.buttons)
+    assert "says it is solved" in says.text
+    await world.customer.says("all sorted, thank you!", to=asked)
+    await world.staff.reads(card, having=lambda seen: "all sorted" in seen.text)
+    await world.staff.resolves(says)
+    await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
+    await world.until(
+        lambda state: not any(seen.buttons for seen in seen_in(state, "C0AGENTS") if seen.thread_ts == card.ts) or None,
+        what="no button about a case that is over",
+        channel="C0AGENTS",
+    )
+    asked_for = [seen for seen in await world.replies(card) if "says it is solved" in seen.text]
+    assert len(asked_for) == 1, "one button is enough"
