@@ -22,6 +22,8 @@ class ToolStarted:
     name: str
     title: str
     """The text of the progress card. It comes from us, never from the model."""
+    subject: str = ""
+    """What the call is about: the checked argument that the tool names. Empty if it names none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,7 @@ async def _run_once(
 ) -> None:
     ok = private = False
     broke, code = True, ""
-    shared.emit(ToolStarted(call.id, call.name, tool.title))
+    shared.emit(ToolStarted(call.id, call.name, tool.title, tool.subject_of(arguments)))
     try:
         noted = await _noted(call, tool, shared.journal)
         answer = noted or await _attempt(call, tool, arguments, shared.context)

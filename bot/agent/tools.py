@@ -130,6 +130,13 @@ class Tool:
     """
     concurrency: int = 4
     """The number of calls of this tool that one turn runs at the same time."""
+    subject: str = ""
+    """The argument that the customer's progress card names. Its own check must let nothing pass but a plain name, such
+    as an order's number. Empty for none."""
+
+    def subject_of(self, arguments: BaseModel) -> str:
+        """Return what a call with these arguments is about. Empty if the tool names nothing."""
+        return str(getattr(arguments, self.subject)) if self.subject else ""
 
     def read(self, arguments: str) -> BaseModel:
         """Parse the arguments into the declared types. Raises InvalidArguments. Nothing is guessed or repaired."""
@@ -155,6 +162,7 @@ def tool(
     terminal: bool = False,
     writes: bool = False,
     concurrency: int = 4,
+    subject: str = "",
 ) -> Callable[[ToolFunction], Tool]:
     """Make a Tool of `async def name(context: Context, argument: Annotated[type, Field(...)], ...)`.
 
@@ -167,6 +175,8 @@ def tool(
 
     def build(function: ToolFunction) -> Tool:
         arguments = _arguments_model(function)
+        if subject and subject not in arguments.model_fields:
+            raise TypeError(f"tool {function.__name__} has no argument {subject}")
         return Tool(
             name=function.__name__,
             description=inspect.getdoc(function) or "",
@@ -179,6 +189,7 @@ def tool(
             terminal=terminal,
             writes=writes,
             concurrency=concurrency,
+            subject=subject,
         )
 
     return build

@@ -69,7 +69,7 @@ OrderNumber = Annotated[
 def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
     """Returns `lookup_order` and `list_my_orders`."""
 
-    @tool(title="Looking up the order", private=True)
+    @tool(title="Looking up the order", private=True, subject="order_id")
     async def lookup_order(context: Context, order_id: OrderNumber) -> ToolOutput:
         """Look up one of the customer's own orders by its number: status, articles, amounts, tracking numbers.
 

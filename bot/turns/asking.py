@@ -40,6 +40,7 @@ from bot.store.bodies import without_files
 from bot.turns.column import Column, Section
 from bot.turns.endings import Verdict, ending_of, judge, judge_whole
 from bot.turns.journal import TurnJournal
+from bot.turns.progress import ProgressLines
 from bot.turns.question import Question
 from bot.turns.reply import FAILURES_KEPT, Reply
 from knowledge.knowledge_base import Findings, KnowledgeBase, surer
@@ -83,6 +84,7 @@ class _Inquiry:
     writer: StreamWriter
     journal: TurnJournal
     limits: Limits
+    lines: ProgressLines
 
     @property
     def conversation(self) -> list[Message]:
@@ -114,7 +116,8 @@ class Agents:
 
     async def ask(self, question: Question, writer: StreamWriter, journal: TurnJournal, *, limits: Limits) -> Asked:
         """Have the question answered. What the customer may see is streamed to `writer`."""
-        inquiry = _Inquiry(question, writer, journal, limits)
+        lines = ProgressLines(writer, self.sentences.task_titles(question.language))
+        inquiry = _Inquiry(question, writer, journal, limits, lines)
         takes_apart = self.takes_apart and not question.is_unasked
         questions = policy.questions_apart(question.text) if takes_apart else ()
         return await (self._apart(inquiry, questions) if questions else self._whole(inquiry))
@@ -325,7 +328,7 @@ class Agents:
             evidence,
             gate,
             OwnWordsGate(self.own_words),
-            self.sentences.task_titles(question.language),
+            inquiry.lines,
             private=any(side_effect.private for side_effect in inquiry.journal.side_effects),
         )
 

@@ -5,7 +5,6 @@ Section   one of these answers: the page of its reply
 """
 
 from bot.slack.stream import StreamWriter
-from bot.slack.stream_text import TaskStatus
 
 
 class Column:
@@ -41,7 +40,7 @@ class Column:
 
 
 class Section:
-    """The page of one reply among several. Its words wait for their turn. Its progress cards do not."""
+    """The page of one reply among several. Its words wait for their turn."""
 
     def __init__(self, column: Column) -> None:
         self._column = column
@@ -64,10 +63,6 @@ class Section:
                 self._column.begin_paragraph()
             self._said += words
             self._column.writer.text(words)
-
-    def task(self, task_id: str, *, title: str, status: TaskStatus) -> None:
-        """Implements Page.task."""
-        self._column.writer.task(task_id, title=title, status=status)
 
     def open(self) -> None:
         """Show the words, because the sections above are complete."""

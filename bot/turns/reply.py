@@ -11,7 +11,6 @@ Five rules hold text back:
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,7 +22,7 @@ from bot.desk.own_words import Leak, OwnWordsGate
 from bot.guard.claims import Claim, ClaimGate
 from bot.guard.tool_results import ESCALATE, SEARCH
 from bot.guard.values import Value
-from bot.slack.stream_text import TaskStatus
+from bot.turns.progress import ProgressLines
 from bot.turns.question import Question
 
 FAILURES_KEPT = 8
@@ -42,10 +41,6 @@ class Page(Protocol):
         """Add words."""
         ...
 
-    def task(self, task_id: str, *, title: str, status: TaskStatus) -> None:
-        """Show or change a progress card."""
-        ...
-
 
 @dataclass(slots=True)
 class Reply:
@@ -57,8 +52,8 @@ class Reply:
     gate: ClaimGate
     own: OwnWordsGate
     """Finds secrets and instructions in the text that passed `gate`."""
-    titles: Mapping[str, str]
-    """Tool -> the title of its card in the customer's language. Other tools use their own title."""
+    lines: ProgressLines
+    """What the customer sees of the lookups."""
     private: bool
     """True as soon as the following text is only for the customer."""
     wants_person: bool = field(init=False, default=False)
@@ -91,13 +86,13 @@ class Reply:
         match event:
             case TextDelta(text):
                 self._say(self.gate.feed(text))
-            case ToolStarted(call_id, name, title):
+            case ToolStarted(name=name):
                 self._say(self.gate.settle())
-                self._show(call_id, name, title, status="in_progress")
-            case ToolFinished(call_id, name, title):
+                if self._is_told(name):
+                    self.lines.started(event)
+            case ToolFinished():
                 self._finished(event)
-                # "Not found" is an outcome like any other; an error is a look-up that could not be made.
-                self._show(call_id, name, title, status="error" if event.broke else "complete")
+                self.lines.finished(event)
             case ModelRetried(reason):
                 self.retries[reason] += 1
             case RequestFailed(model, words):
@@ -136,16 +131,15 @@ class Reply:
         found = self.evidence.found if self._refused <= {SEARCH} else self.evidence.facts
         return bool(self._refused) and not found
 
-    def _show(self, call_id: str, name: str, title: str, *, status: TaskStatus) -> None:
-        """Show a card for a lookup.
+    def _is_told(self, tool: str) -> bool:
+        """Whether the customer sees a line for a lookup.
 
-        Where others read, only a search of the pages gets a card: that another lookup was made is private too.
+        Where others read, only a search of the pages gets one: that another lookup was made is private too.
         """
         if self.question.is_unasked and not self.shown:
             # Nobody asked the app, so nothing is shown before the answer.
-            return
-        if name == SEARCH or (self.question.item.thread.is_direct and _is_shown(name)):
-            self.writer.task(call_id, title=self.titles.get(name, title), status=status)
+            return False
+        return tool == SEARCH or (self.question.item.thread.is_direct and _is_shown(tool))
 
     def _say(self, text: str) -> None:
         if text := self.own.feed(text).replace(NOT_SURE, ""):

@@ -68,7 +68,7 @@ class Counter:
 def desk_tools(counter: Counter) -> tuple[Tool, ...]:
     """The desk's tools over a counting backend."""
 
-    @tool(title="Looking up the order", private=True)
+    @tool(title="Looking up the order", private=True, subject="order_id")
     async def lookup_order(
         context: Context, order_id: Annotated[str, Field(max_length=40, description="As ORD-12345")]
     ) -> dict[str, Any]:

@@ -100,7 +100,8 @@ async def test_progress_is_told_with_titles_of_ours_and_whether_data_is_private(
             says("Done."),
         )
     )
-    assert ToolStarted("c1", "lookup_order", "Looking up the order") in desk.events
+    assert ToolStarted("c1", "lookup_order", "Looking up the order", subject="ORD-1") in desk.events
+    assert ToolStarted("c2", "check_shipping", "Finding the parcel", subject="") in desk.events
     assert ToolFinished("c1", "lookup_order", "Looking up the order", ok=True, private=True) in desk.events
     assert ToolFinished("c2", "check_shipping", "Finding the parcel", ok=False, private=False) in desk.events
 

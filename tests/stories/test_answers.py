@@ -33,7 +33,7 @@ async def test_an_answer_is_streamed_and_not_only_posted(world: World) -> None:
 async def test_an_order_is_looked_up_and_then_its_parcel_in_the_customers_language(world: World) -> None:
     asked = await world.customer.says("Status pesanan saya nomor ORD-12345 udah sampe mana?")
     answer = await world.customer.reads(asked)
-    assert answer.tasks == {"Mengecek pesanan": "complete", "Mengecek pengiriman": "complete"}
+    assert answer.tasks == {"Mengecek ORD-12345": "complete", "Melacak 1Z999AA10123456784": "complete"}
     assert "1Z999AA10123456784" in answer.text
     assert re.search(r"\b(pesanan|paket|dikirim|perjalanan)\b", answer.text, re.IGNORECASE)
     used = called_in((await world.model_requests())[-1])
@@ -45,6 +45,7 @@ async def test_several_orders_are_looked_up_together(world: World) -> None:
     answer = await world.customer.reads(asked)
     assert "ORD-12345" in answer.text
     assert "ORD-67890" in answer.text
+    assert answer.tasks.get("Looking up ORD-12345, ORD-67890") == "complete", answer.tasks
 
 
 async def test_somebody_elses_order_and_none_at_all_get_the_same_words(world: World) -> None:

@@ -214,7 +214,7 @@ async def test_a_new_conversation_goes_through_triage_to_the_specialist(room_for
     )
     asked = await room.ask(WHERE)
     assert (asked.verdict, asked.outcome.agent, room.writer.words) == ("stands", "orders", "Shipped.")
-    assert room.writer.cards == [f"call02000 Looking up the order {status}" for status in ("in_progress", "complete")]
+    assert room.writer.cards == [f"call02000 Looking up ORD-1 {status}" for status in ("in_progress", "complete")]
     assert [request.model for request in room.model.requests] == ["cheap", "strong", "strong"]
 
 
@@ -356,12 +356,15 @@ async def test_the_first_answer_is_live_while_the_others_wait_for_it(room_for: O
     assert "".join(others).endswith("It comes soon.\n\n30 days.")
 
 
-async def test_cards_of_a_later_question_do_not_wait(room_for: OpenRoom) -> None:
-    room = room_for(several([LOOK, says("30 days.")]))
+async def test_lookups_of_a_later_question_do_not_wait_and_share_a_line(room_for: OpenRoom) -> None:
+    first = [calls(call("lookup_order", {"order_id": "meet"})), says("It is sent.")]
+    second = [calls(call("lookup_order", {"order_id": "meet-too"})), says("30 days.")]
+    room = room_for(several(second, first=first))
     await room.ask(f"{WHERE} {RETURNS}", agent="orders")
-    assert sorted(card for card in room.writer.cards if "in_progress" in card) == [
-        "question-1/call_1 Looking up the order in_progress",
-        "question-2/call_1 Looking up the order in_progress",
+    assert room.writer.cards == [
+        "question-1/call_1 Looking up meet in_progress",
+        "question-1/call_1 Looking up meet, meet-too in_progress",
+        "question-1/call_1 Looking up meet, meet-too complete",
     ]
 
 
@@ -578,7 +581,7 @@ async def test_a_long_request_is_led_and_answered_once(room_for: OpenRoom) -> No
     asked = await room.ask(LONG, agent="orders")
     assert (asked.verdict, asked.outcome.agent, room.writer.words) == ("stands", "orders", "Shipped, and 30 days.")
     assert sorted(card for card in room.writer.cards if card.endswith("complete")) == [
-        "ask-c1/call_1 Looking up the order complete",
+        "ask-c1/call_1 Looking up ORD-1 complete",
         "ask-c2/call_1 Searching the help pages complete",
     ]
     assert [source.title for source in asked.sources] == []
