@@ -1,7 +1,8 @@
-"""Gaps of the help pages: customers' questions that ended without an answer, grouped by meaning."""
+"""Gaps of the help pages: customers' questions that ended without an answer that helped, grouped by meaning."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bot.guard.personal_data import without_personal
 from bot.store.traces import Unanswered
@@ -14,7 +15,7 @@ WORDS_SHOWN = 160
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One question, in all its forms, that was asked and not answered."""
+    """One question, in all its forms, that was asked and not answered, or whose answer did not help."""
 
     example: str
     """The most typical question, without personal data."""
@@ -24,6 +25,8 @@ class Gap:
     """When it was last asked."""
     threads: tuple[str, ...] = ()
     """The keys of the threads where it was asked."""
+    ratings: Mapping[str, int] = field(default_factory=dict)
+    """Rating -> how many of the questions had an answer that was rated so, the most frequent first."""
 
 
 def impersonal(question: str) -> str:
@@ -49,4 +52,12 @@ def the_same(texts: Sequence[str]) -> list[list[int]]:
 def _gap(asked: Sequence[Unanswered]) -> Gap:
     people = {each.customer for each in asked}
     threads = tuple(dict.fromkeys(each.thread for each in asked))
-    return Gap(impersonal(asked[0].text), len(asked), len(people), max(each.at for each in asked), threads)
+    ratings = Counter(each.rating for each in asked if each.rating)
+    return Gap(
+        impersonal(asked[0].text),
+        len(asked),
+        len(people),
+        max(each.at for each in asked),
+        threads,
+        dict(ratings.most_common()),
+    )

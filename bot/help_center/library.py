@@ -26,6 +26,7 @@ from bot.help_center.status_texts import Watch
 from bot.store import audit, schedule, suggestions, traces
 from bot.store.cases import ref_of
 from bot.store.database import Database
+from bot.views.cards import NOT_HELPFUL
 from knowledge.audience import Audience
 from knowledge.config import LEARNED, Config, read_config
 from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
@@ -201,12 +202,13 @@ class Library:
         return status_texts.rolled_back(status, audience=audience)
 
     async def gaps(self, days: int) -> str:
-        """The questions of the last days that were not answered, grouped by meaning."""
+        """The questions of the last days that were not answered, or whose answer did not help, grouped by meaning."""
         if self.database is None:
             return "Without a database nothing is known of what was asked."
         async with self.database.transaction() as tx:
             since = self.clock.now() - days * DAY
             asked = await traces.unanswered(tx, since=since, limit=QUESTIONS)
+            asked += await traces.rated(tx, NOT_HELPFUL, since=since, limit=QUESTIONS)
         questions = [impersonal(each.text) for each in asked]
         by_meaning = True
         try:

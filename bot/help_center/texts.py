@@ -13,6 +13,7 @@ from bot.help_center.gaps import Gap
 from bot.help_center.index_replication import ReplicationStatus
 from bot.help_center.status_texts import BASE, EXCERPT, MAX_SHOWN_RESULTS, counted, cut, moment, plain
 from bot.slack.mrkdwn import escape
+from bot.views.cards import why_not_helpful
 from knowledge.audience import Audience
 from knowledge.knowledge_base import Findings
 from knowledge.passages import Hit
@@ -80,9 +81,10 @@ def gaps(
     """
     within = "the last day" if days == 1 else f"the last {days} days"
     if not found:
-        return f"In {within}, every question was answered or went to a person at once."
+        return f"In {within}, every question was answered or went to a person at once, and no answer was rated down."
     total = sum(gap.times for gap in found)
-    lines = [f"*Not answered in {within}*: {counted(total, 'question')} about {counted(len(found), 'topic')}"]
+    head = "Not answered, or not helpfully," if any(gap.ratings for gap in found) else "Not answered"
+    lines = [f"*{head} in {within}*: {counted(total, 'question')} about {counted(len(found), 'topic')}"]
     if not by_meaning:
         lines.append(
             ":warning: Only identical questions are counted together: the embedder gives no vectors right now."
@@ -90,6 +92,8 @@ def gaps(
     for gap in found[:GAPS_SHOWN]:
         asked = f"*{gap.times}x*, {counted(gap.people, 'person', 'people')}, last {moment(gap.last)}"
         lines.append(f"• {asked}: {escape(gap.example)}")
+        if gap.ratings:
+            lines.append(f"   Answered, but not helpful: {why_not_helpful(gap.ratings)}")
         if hit := nearest.get(gap.example):
             lines.append(f"   Nearest page: *{escape(place(hit))}*, `{escape(hit.source)}` (score {hit.score:.2f})")
         if case := next((answered[thread] for thread in gap.threads if thread in answered), ""):

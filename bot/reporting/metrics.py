@@ -23,7 +23,8 @@ from typing import TypeVar
 from bot.clock import DAY
 from bot.reporting.outcomes import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
 from bot.store.database import Database
-from bot.store.metrics import MetricsRecord, Opened, Relayed, Use, read
+from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Relayed, Use, read
+from bot.views.cards import NOT_HELPFUL
 
 PARTS = 62
 """The most parts of a period."""
@@ -102,6 +103,25 @@ class Resolution:
     def missed_rate(self) -> float | None:
         """The share of the seemingly resolved conversations in which a person should have been called."""
         return share(self.missed, self.resolved + self.withdrawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """What customers thought of the answers to the period's messages: the latest rating of each."""
+
+    helpful: int
+    not_helpful: Mapping[str, int]
+    """Rating, a key of `bot.views.cards.NOT_HELPFUL` -> number of answers, the most frequent first."""
+
+    @property
+    def rated(self) -> int:
+        """The number of answers with a rating."""
+        return self.helpful + sum(self.not_helpful.values())
+
+    @property
+    def rate(self) -> float | None:
+        """The share of the rated answers that helped."""
+        return share(self.helpful, self.rated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +255,7 @@ class PeriodMetrics:
     since: float
     until: float
     resolution: Resolution
+    ratings: Ratings
     escalation: Escalation
     opened: Mapping[str, int]
     """Reason -> cases that were opened, the commonest first; a conversation may have had several."""
@@ -313,6 +334,7 @@ def metrics_of(record: MetricsRecord, *, since: float, now: float, between: Betw
             start,
             end,
             resolution,
+            _ratings(_within(record.written, start, end, lambda message: message.at), record),
             _escalation(begun, cases),
             _commonest(case.reason for case in cases),
             _people(cases, record, between),
@@ -374,6 +396,11 @@ def _resolution(judged: Iterable[Judged]) -> Resolution:
         pending=counted["pending", False],
         missed=sum(each.missed for each in judged),
     )
+
+
+def _ratings(written: Iterable[AskedMessage], record: MetricsRecord) -> Ratings:
+    given = [verdict.value for message in written if (verdict := record.on_answers.get(message.id))]
+    return Ratings(given.count("up"), _commonest(value for value in given if value in NOT_HELPFUL))
 
 
 def _escalation(judged: Sequence[Judged], cases: Sequence[Opened]) -> Escalation:

@@ -34,7 +34,7 @@ from typing import Literal, NamedTuple
 from bot.clock import DAY, WEEK
 from bot.desk.courtesies import affirms, asks_nothing
 from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Verdict
-from bot.views.cards import WHY_NOT
+from bot.views.cards import NOT_HELPFUL
 from knowledge.questions import IDENTIFIER
 
 SILENCE_SECONDS = DAY
@@ -48,9 +48,6 @@ PASSED_ON = frozenset({"relayed", "silent"})
 """The ends of messages that went to the people who have the case."""
 BY_ASSISTANT = frozenset({"answered", "no_answer", "too_fast", "stopped"})
 """Ends that leave the customer with the assistant; any other calls people, or finds them there."""
-
-NOT_HELPFUL = frozenset({"down", *WHY_NOT})
-"""The ratings of an answer that did not help, with or without the reason."""
 
 _DIGIT = re.compile(r"\d")
 

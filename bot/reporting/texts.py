@@ -19,6 +19,7 @@ from bot.reporting.metrics import (
     ModelCosts,
     People,
     PeriodMetrics,
+    Ratings,
     RelayMetrics,
     Report,
     Resolution,
@@ -29,6 +30,7 @@ from bot.reporting.metrics import (
 from bot.reporting.traces import dollars, harmless
 from bot.slack.mrkdwn import escape
 from bot.store.database import Database
+from bot.views.cards import NOT_HELPFUL, why_not_helpful
 from bot.views.staff_cards import WHY
 
 NONE = "–"
@@ -60,7 +62,7 @@ class Group(NamedTuple):
 def headlines(figures: PeriodMetrics) -> list[Group]:
     """All metrics of a period, in groups."""
     return [
-        Group("Resolution", [*_resolution(figures.resolution)]),
+        Group("Resolution", [*_resolution(figures.resolution), *_ratings(figures.ratings)]),
         Group("Escalation", [*_escalation(figures.escalation, figures.resolution)]),
         Group("People", [*_people(figures.people)]),
         Group("Cost", [*_money(figures.money)]),
@@ -98,6 +100,7 @@ def _bars(counts: Sequence[int]) -> str:
 
 def _in_short(figures: PeriodMetrics) -> Iterator[str]:
     resolution, escalation, people, money = figures.resolution, figures.escalation, figures.people, figures.money
+    ratings = figures.ratings
     yield f"*The desk, {period(figures)}*"
     yield (
         f"Conversations: *{resolution.conversations:,}*; the assistant resolved *{percent(resolution.rate)}* of "
@@ -111,6 +114,9 @@ def _in_short(figures: PeriodMetrics) -> Iterator[str]:
         f"Avoidable handovers: {escalation.needless:,} of {escalation.judged:,} · "
         f"Missed handovers: {resolution.missed:,} of {resolution.resolved + resolution.withdrawn:,}"
     )
+    if ratings.rated:
+        why = f"; not helpful: {why_not_helpful(ratings.not_helpful)}" if ratings.not_helpful else ""
+        yield f"Rated helpful: *{percent(ratings.rate)}* of {ratings.rated:,} rated answers{why}"
     yield (
         f"Cases: *{people.cases:,}*, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} of "
         f"{people.resolved:,} resolved were reopened"
@@ -189,6 +195,12 @@ def _resolution(figures: Resolution) -> Iterator[MetricLine]:
     yield MetricLine("Withdrawn: the customer came back", f"{figures.withdrawn:,}", withdrawn)
     yield MetricLine("With people", f"{figures.with_people:,}")
     yield MetricLine("Without an answer", f"{figures.unresolved:,}")
+
+
+def _ratings(figures: Ratings) -> Iterator[MetricLine]:
+    yield MetricLine("Rated helpful", percent(figures.rate), f"{figures.helpful:,} of {figures.rated:,} rated answers")
+    for rating, count in figures.not_helpful.items():
+        yield MetricLine(f"not helpful: {NOT_HELPFUL[rating]}", f"{count:,}", is_part=True)
 
 
 def _escalation(figures: Escalation, resolution: Resolution) -> Iterator[MetricLine]:

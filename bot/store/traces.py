@@ -1,6 +1,6 @@
 """Turns as people look at them: the question, what the agents did, how it ended; and unanswered questions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A question that the help pages did not answer."""
+    """A question that the help pages did not answer, or whose answer did not help."""
 
     text: str
     """The words as the customer wrote them."""
@@ -56,6 +56,8 @@ class Unanswered:
     at: float
     thread: str = ""
     """The key of the thread in which it was asked."""
+    rating: str = ""
+    """How the customer rated the answer. Empty if there was no answer."""
 
 
 async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[Unanswered]:
@@ -73,6 +75,29 @@ async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[U
         for message in row.messages
         if message["type"] == "customer"
     ]
+
+
+async def rated(tx: AsyncConnection, ratings: Collection[str], *, since: float, limit: int) -> list[Unanswered]:
+    """The questions whose answer got one of these ratings from the customer since then, latest rating first."""
+    feedback, table = schema.feedback.c, schema.turn
+    given = (
+        select(feedback.subject, feedback.person, feedback.value)
+        .where(feedback.given_at >= since, feedback.value.in_(ratings), feedback.subject.like("turn/%"))
+        .order_by(feedback.given_at.desc())
+        .limit(limit)
+    )
+    by_turn = {(int(row.subject.removeprefix("turn/")), row.person): row.value for row in await tx.execute(given)}
+    statement = select(table.c.id, table.c.messages, table.c.customer, table.c.finished_at, table.c.thread).where(
+        table.c.id.in_({turn for turn, _ in by_turn}), table.c.ended != "no_answer"
+    )
+    found = {
+        # A private answer to a question in a channel has two turns.
+        row.id: Unanswered(message["text"], row.customer, row.finished_at, row.thread, by_turn[row.id, row.customer])
+        for row in await tx.execute(statement.order_by(table.c.finished_at))
+        for message in row.messages
+        if message["type"] == "customer" and (row.id, row.customer) in by_turn
+    }
+    return [found[turn] for turn, _ in by_turn if turn in found]
 
 
 async def latest(

@@ -4,7 +4,7 @@ The texts come from `Sentences`. Button values only name the answer. They hold n
 that handles the interaction looks up the present state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.language.languages import Language
@@ -17,6 +17,13 @@ SOURCES_SHOWN = 4
 
 WHY_NOT = ("wrong", "off_topic", "too_long")
 """Why an answer did not help, as its customer says in one press."""
+NOT_HELPFUL: Mapping[str, str] = {
+    "wrong": "wrong",
+    "off_topic": "not the question",
+    "too_long": "too long",
+    "down": "no reason given",
+}
+"""The rating of an answer that did not help -> its words for staff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,11 @@ def ask_why(sentences: Sentences, language: Language, *, ref: str) -> Card:
     person = button("esc.customer", sentences.say(language, "talk_to_person"), ref)
     words = sentences.say(language, "ask_why")
     return Card(words, (section(words), actions(*why, person)))
+
+
+def why_not_helpful(counts: Mapping[str, int]) -> str:
+    """How often answers did not help, by rating, in words for staff."""
+    return ", ".join(f"{NOT_HELPFUL[rating]} {count:,}" for rating, count in counts.items())
 
 
 def no_answer(sentences: Sentences, language: Language, *, ref: str, perhaps: AnswerSource | None = None) -> Card:

@@ -96,7 +96,7 @@ MONTH = MetricsRecord(
     ),
     on_answers={
         20: Verdict("up", at(1, 9.5)),
-        71: Verdict("down", at(21, 10)),
+        71: Verdict("wrong", at(21, 10)),
         80: Verdict("down", at(8, 9.5)),
     },
     on_cases={1: Verdict("5", at(6, 12)), 3: Verdict("4", at(11)), 4: Verdict("1", at(14))},

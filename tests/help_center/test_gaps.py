@@ -36,5 +36,16 @@ def test_gaps_are_counted_by_questions_and_by_people() -> None:
     ]
 
 
+def test_a_gap_counts_why_answers_did_not_help() -> None:
+    asked = [
+        Unanswered("Iceland?", "U1", 4.0),
+        Unanswered("To Iceland?", "U2", 3.0, rating="off_topic"),
+        Unanswered("To Iceland?", "U3", 2.0, rating="wrong"),
+        Unanswered("Iceland, too?", "U4", 1.0, rating="wrong"),
+    ]
+    (gap,) = gaps_from(asked, [[0, 1, 2, 3]])
+    assert (gap.times, list(gap.ratings.items())) == (4, [("wrong", 2), ("off_topic", 1)])
+
+
 def test_the_same_words_are_one_thing() -> None:
     assert the_same(["Iceland?", "crypto?", "ICELAND?"]) == [[0, 2], [1]]

@@ -16,7 +16,7 @@ from bot.desk.rewriting import Seen, look_for_staff
 from bot.help_center import status_texts
 from bot.help_center.library import Bases, Library, Refresh
 from bot.help_center.status_texts import Watch
-from bot.store import inbox, schedule, schema, turns
+from bot.store import audit, inbox, schedule, schema, turns
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from knowledge.documents import Notice
@@ -418,6 +418,28 @@ async def test_gaps_are_told_with_counts_and_without_anybodys_data(database: Dat
     assert "1001" not in told
     assert "Nearest page: " in told
     assert "every question was answered" in await library(FakeBase(), database=database).gaps(5)
+
+
+async def test_answers_that_did_not_help_are_gaps_with_their_reasons(database: Database) -> None:
+    questions = ["Ship to Iceland?", "Iceland?", "To Iceland, too?", "Helpful?", "Others?", "Long ago?"]
+    for number, question in enumerate(questions, start=1):
+        await ask(database, question, number, days_ago=3, ended="answered")
+    now = ManualClock().now()
+    async with database.transaction() as tx:
+        for subject, person, rating, days in (
+            ("turn/1", "U1", "off_topic", 1),
+            ("turn/2", "U2", "wrong", 1),
+            ("turn/3", "U3", "wrong", 1),
+            ("turn/4", "U4", "up", 1),
+            ("turn/5", "U1", "wrong", 1),
+            ("turn/6", "U6", "wrong", 40),
+            ("case/FD-1001", "U1", "1", 1),
+        ):
+            await audit.rate(tx, subject, person, rating, now=now - days * 86_400)
+    told = await library(FakeBase(), database=database).gaps(30)
+    assert "*Not answered, or not helpfully, in the last 30 days*: 3 questions about 1 topic" in told
+    assert "Answered, but not helpful: wrong 2, not the question 1" in told
+    assert not any(words in told for words in ("Helpful?", "Others?", "Long ago?"))
 
 
 async def test_without_vectors_only_the_same_words_count_together(database: Database) -> None:

@@ -16,6 +16,7 @@ def test_slack_gets_the_figures_that_matter_most() -> None:
         "Conversations: *18*; the assistant resolved *25%* of 16 settled: 2 confirmed, 2 assumed; 3 withdrawn",
         "*33%* of 18 went to people (asked for a person 4, a legal matter 1, no answer in the help pages 1)",
         "Avoidable handovers: 2 of 3 · Missed handovers: 2 of 7",
+        "Rated helpful: *33%* of 3 rated answers; not helpful: no reason given 1, wrong 1",
         "Cases: *5*, 1 unclaimed; 33% of 3 resolved were reopened",
         "Time to claim: median *30 min*, 90% within 4 h (4 cases)",
         "Time to first reply: median *1 h*, 90% within 6 h (3 cases)",
