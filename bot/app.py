@@ -468,8 +468,10 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         cases=cases,
         orders=opened.shop,
         shipping=opened.shop,
+        layout=settings.agents,
         more_tools=more_tools,
     )
+    leads = splits and len(team.agents) > 1
     second_look = SecondLook(knowledge, opened.models.only_cheap, build_rewriter(shop_name=settings.shop_name))
     agents = Agents(
         knowledge=knowledge,
@@ -481,7 +483,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         wordings=opened.claims,
         link_hosts=settings.link_hosts,
         own_words=OwnWords(settings.secrets, instructions()),
-        lead=build_lead(shop_name=settings.shop_name, cases=cases) if splits and opened.shop else None,
+        lead=build_lead(shop_name=settings.shop_name, cases=cases) if leads else None,
         checker=build_checker(shop_name=settings.shop_name) if settings.check_answers == "on" else None,
         takes_apart=splits,
     )

@@ -214,6 +214,8 @@ class Settings(BaseModel):
     """Model rounds in one answer, 4 or more; the last is made without tools, so the customer always gets text."""
     answer_seconds: Annotated[float, Field(ge=5, le=600)] = 120.0
     """Seconds for one answer; past them the customer gets a person."""
+    agents: Literal["one", "team"] = "one"
+    """`one`: one agent answers, with all tools. `team`: with a shop, triage hands each conversation to a specialist."""
     compound_answers: Literal["split", "single"] = "split"
     """`split`: several questions in a message are worked on at the same time. `single`: by one agent, in one go."""
     check_answers: Literal["on", "off"] = "off"

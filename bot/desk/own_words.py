@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Literal
 
-from bot.desk.team import INSTRUCTIONS
+from bot.desk.prompts import INSTRUCTIONS
 
 LEAK_WORDS = 12
 """The number of words in a row by which the instructions are recognised."""

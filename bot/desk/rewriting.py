@@ -28,7 +28,7 @@ from bot.alerts import Alerts
 from bot.conversation import Customer, ThreadRef
 from bot.desk.answers import place
 from bot.desk.courtesies import asks_nothing
-from bot.desk.team import read_instructions
+from bot.desk.prompts import read_instructions
 from bot.telemetry import Metrics
 from knowledge.knowledge_base import Findings, KnowledgeBase, surer
 

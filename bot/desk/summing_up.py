@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from bot.agent.agent import Agent, Team
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolResult
 from bot.agent.wording import without_tags
-from bot.desk.team import read_instructions
+from bot.desk.prompts import read_instructions
 from bot.guard.guardrails import clean, mask
 
 SUMMARY_LIMIT = 1_500

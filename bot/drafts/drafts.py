@@ -35,8 +35,8 @@ from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk.answers import Evidence, page_text, passages_text
 from bot.desk.budgets import Budgets
+from bot.desk.prompts import read_instructions
 from bot.desk.rewriting import SecondLook, Seen
-from bot.desk.team import read_instructions
 from bot.guard.claim_patterns import Wording
 from bot.guard.claims import ClaimGate, Grounds
 from bot.guard.grounding import EpisodeEvidence

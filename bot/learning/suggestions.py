@@ -36,8 +36,8 @@ from bot.cases.step import the_case
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk.budgets import Budgets
+from bot.desk.prompts import read_instructions
 from bot.desk.summing_up import transcript
-from bot.desk.team import read_instructions
 from bot.drafts.drafts import spoken
 from bot.guard.personal_data import PLACEHOLDERS, without_personal
 from bot.help_center.articles import ArticleText, article_in, names_of, suggestion_key

@@ -1,13 +1,15 @@
 """Who answers, and with what."""
 
+import json
 from typing import Any, cast, get_args
 
 import pytest
 
-from bot.agent.agent import HANDOVER, Team
+from bot.agent.agent import HANDOVER, Agent, Team
 from bot.desk.danger.classifier import DANGERS
 from bot.desk.escalate import Reason
-from bot.desk.team import INSTRUCTIONS, build_checker, build_lead, build_team
+from bot.desk.prompts import INSTRUCTIONS, compose
+from bot.desk.team import build_checker, build_lead, build_team
 
 NOTHING = cast(Any, object())
 ELSEWHERE = {"draft", "summary", "article", "compare", "danger", "rewrite"}
@@ -20,13 +22,44 @@ LOOK_UPS = {"lookup_order", "list_my_orders"}
 
 def team(*, shop: bool = True) -> Team:
     backend = NOTHING if shop else None
-    return build_team(shop_name="Fernwick", knowledge=NOTHING, cases=NOTHING, orders=backend, shipping=backend)
+    return build_team(
+        shop_name="Fernwick", knowledge=NOTHING, cases=NOTHING, orders=backend, shipping=backend, layout="team"
+    )
+
+
+def one_agent() -> Agent:
+    (agent,) = build_team(
+        shop_name="Fernwick", knowledge=NOTHING, cases=NOTHING, orders=NOTHING, shipping=NOTHING
+    ).agents
+    return agent
 
 
 def prompts() -> dict[str, str]:
     lead, checker = build_lead(shop_name="Fernwick", cases=NOTHING), build_checker(shop_name="Fernwick")
-    agents = [*team().agents, *team(shop=False).agents, lead, checker]
+    agents = [one_agent(), *team().agents, *team(shop=False).agents, lead, checker]
     return {f"{agent.name}{number}": agent.instructions for number, agent in enumerate(agents)}
+
+
+def test_by_default_one_agent_has_every_tool_and_no_colleague() -> None:
+    agent = one_agent()
+    assert {tool.name for tool in agent.tools} == COMMON | LOOK_UPS | {"check_shipping"}
+    assert agent.hands_over_to == ()
+    assert (agent.tier, agent.sees_passages) == ("strong", True)
+
+
+def test_tools_and_instructions_of_the_one_agent_are_long_enough_for_a_cache() -> None:
+    """Providers cache prefixes of 1,024 tokens or more. A token of such text has at most five characters on average."""
+    agent = one_agent()
+    described = "".join(f"{tool.name}{tool.description}{json.dumps(tool.schema)}" for tool in agent.tools)
+    assert len(described) + len(agent.instructions) > 1_024 * 5
+
+
+def test_the_shops_own_part_comes_last_before_the_rule_about_data() -> None:
+    own = "House rules\n- Never promise a delivery date in {shop} or {role}."
+    with_it, without = (compose("desk", shop_name="Fernwick", own=text) for text in (own, ""))
+    *before, part, rule = with_it.rsplit("\n\n", 2)
+    assert (part, rule.splitlines()[0]) == (own, without.rsplit("\n\n", 1)[1].splitlines()[0])
+    assert [*before, rule] == [*without.rsplit("\n\n", 1)]
 
 
 def test_each_agent_has_its_own_tools_and_colleagues() -> None:
@@ -76,32 +109,31 @@ def test_every_prompt_names_the_shop_and_leaves_no_gap() -> None:
 
 
 def test_who_speaks_with_customers_knows_when_a_person_is_called() -> None:
-    table = ["triage", "orders", "shipping", "answers"]
     misses = [
-        name
-        for name in table
-        if "when you have failed twice" not in team()[name].instructions
-        or "unless you called the tool" not in team()[name].instructions
+        agent.name
+        for agent in (one_agent(), *team().agents)
+        if "when you have failed twice" not in agent.instructions
+        or "unless you called the tool" not in agent.instructions
     ]
     assert misses == []
 
 
 def test_who_speaks_with_customers_knows_every_reason_of_danger() -> None:
-    table = [(name, f"`{danger}`") for name in ("triage", "orders", "shipping", "answers") for danger in BY_REASON]
-    assert [(name, mark) for name, mark in table if mark not in team()[name].instructions] == []
+    table = [(agent, f"`{danger}`") for agent in (one_agent(), *team().agents) for danger in BY_REASON]
+    assert [(agent.name, mark) for agent, mark in table if mark not in agent.instructions] == []
     assert set(BY_REASON) <= set(get_args(Reason))
 
 
-@pytest.mark.parametrize("name", ["orders", "shipping", "answers"])
+@pytest.mark.parametrize("name", ["desk", "orders", "shipping", "answers"])
 def test_who_answers_may_only_say_what_its_sources_hold(name: str) -> None:
-    instructions = team()[name].instructions
+    instructions = compose(name, shop_name="Fernwick")
     assert "Never fill a gap from general knowledge" in instructions
     assert "exactly as they stand in a passage or a tool's result" in instructions
 
 
-@pytest.mark.parametrize("name", ["orders", "shipping"])
+@pytest.mark.parametrize("name", ["desk", "orders", "shipping"])
 def test_who_looks_up_promises_no_change_and_reads_nobody_elses_orders(name: str) -> None:
-    instructions = team()[name].instructions
+    instructions = compose(name, shop_name="Fernwick")
     assert "You cannot see other people's orders." in instructions
     assert "You cannot change, cancel or refund anything" in instructions
 

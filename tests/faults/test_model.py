@@ -326,7 +326,7 @@ async def a_wait_that_is_too_long_is_not_begun(world: World) -> None:
 
 async def after_its_rest_a_server_is_probed_and_answers(world: World) -> None:
     """Five failures in a row open the breaker; the turn that meets the last of them waits for the probe."""
-    await world.model_says(*[{"role": "triage", **BROKEN}] * 5)
+    await world.model_says(*[BROKEN] * 5)
     first = await world.customer.says(question("ski"))
     assert "FD-" in (await world.customer.reads(first)).text
     second = await world.customer.says("Hello!")

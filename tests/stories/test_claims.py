@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bot.desk.team import read_instructions
+from bot.desk.prompts import read_instructions
 from tests.stories.world import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tests.stories.conftest import PACE
 from tests.stories.stage import Stage
 from tests.stories.world import Json, Post, Seen, World, is_app, seen_in
 
@@ -17,9 +18,16 @@ LONG = f"I ordered boots. Where is my order ORD-12345? {RETURNS} Please also tel
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
+    """A world whose desk is a team of four."""
+    async with stage.open_world(tmp_path_factory.mktemp("team"), env={"AGENTS": "team"}, pace=PACE) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def checking(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
-    """A world whose desk has answers checked, and does not take messages apart."""
-    settings = {"CHECK_ANSWERS": "on", "COMPOUND_ANSWERS": "single"}
+    """A world whose team has answers checked, and does not take messages apart."""
+    settings = {"AGENTS": "team", "CHECK_ANSWERS": "on", "COMPOUND_ANSWERS": "single"}
     async with stage.open_world(tmp_path_factory.mktemp("checking"), env=settings) as opened:
         yield opened
 

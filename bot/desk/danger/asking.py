@@ -8,7 +8,7 @@ danger_in     Returns the class that the agent's reply names.
 from bot.agent.agent import Agent, Team
 from bot.agent.wording import without_tags
 from bot.desk.danger.classifier import DANGERS, READ_LIMIT, Danger
-from bot.desk.team import read_instructions
+from bot.desk.prompts import read_instructions
 
 _AROUND = " \t\r\n.!\"'`*_"
 """What models put around a word."""

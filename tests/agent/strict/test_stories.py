@@ -10,8 +10,9 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.loop import Outcome, run
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolCall, ToolResult
 from bot.agent.patterns import Terms, brainstorm, concurrent, handoff, magentic, sequential, single
+from bot.desk.prompts import compose
 from bot.desk.summing_up import as_note, build_summarizer, transcript
-from bot.desk.team import build_checker, read_prompt
+from bot.desk.team import build_checker
 from bot.models.providers import Server, open_model
 from tests.agent.desk import CONTEXT, Counter, desk_tools
 from tests.agent.strict.server import CUT, FAMILIES, SHIPPED, Family, StrictServer, open_strict_server
@@ -148,5 +149,5 @@ async def test_only_what_is_refused_is_left_out_and_each_field_is_refused_once(
 
 
 async def test_the_real_prompts_are_taken(terms: Terms) -> None:
-    team = Team((Agent("orders", read_prompt("orders", "Fernwick"), desk_tools(Counter())),), entry="orders")
+    team = Team((Agent("orders", compose("orders", shop_name="Fernwick"), desk_tools(Counter())),), entry="orders")
     assert_answered(await single(team, "orders", LONG, terms=terms))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.desk.danger.asking import framed
-from bot.desk.team import read_instructions
+from bot.desk.prompts import read_instructions
 from demo.model.checking import check
 from demo.model.conversation import Call, Json, Reply, Talk, read_request
 from demo.model.phrases import PHRASES
