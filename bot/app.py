@@ -45,6 +45,7 @@ from bot.desk.own_words import OwnWords, instructions
 from bot.desk.rewriting import SecondLook, build_rewriter, look_for_staff
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
+from bot.desk_file.live import LiveDesk
 from bot.drafts.drafts import Drafting, build_writer, load_voices
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
 from bot.guard.claim_patterns import Wording, load_wordings
@@ -237,6 +238,7 @@ async def open_app(
             cases.staff,
             help_center.library,
             figures,
+            opened.desk.current,
         )
         turns = build_turns(
             opened,
@@ -327,6 +329,8 @@ class Surroundings:
     """The phrases in which an answer can claim an action."""
     voices: Sequence[str]
     """The instructions for drafts."""
+    desk: LiveDesk
+    """The desk file in force."""
     membership: Membership
 
 
@@ -335,6 +339,7 @@ async def _open_surroundings(
 ) -> tuple["HttpServer", Surroundings]:
     """Open what lies outside. The server comes first, and says what the start waits for."""
     clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
+    desk = LiveDesk(settings.desk_file)
     prices = load_prices(settings.model_prices)
     if faults := price_faults(settings, prices):
         raise ConfigurationError(faults)
@@ -378,6 +383,7 @@ async def _open_surroundings(
         models,
         claims,
         voices,
+        desk,
         membership,
     )
 
@@ -411,6 +417,7 @@ def build_delivery(opened: Surroundings) -> Delivery:
         targets=settings.targets,
         on_call=settings.on_call_mention,
         pages=settings.urgent_pages == "on",
+        desk_file=opened.desk.current,
         escalate_notice=settings.escalate_notice,
     )
     return Delivery(outbox, messages)
@@ -463,7 +470,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
     settings, database, clock, cases = opened.settings, opened.database, opened.clock, parts.cases
     knowledge, splits = opened.bases.public, settings.compound_answers == "split"
     team = build_team(
-        shop_name=settings.shop_name,
+        shop_name=opened.desk.current().shop,
         knowledge=knowledge,
         cases=cases,
         orders=opened.shop,
@@ -472,7 +479,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         more_tools=more_tools,
     )
     leads = splits and len(team.agents) > 1
-    second_look = SecondLook(knowledge, opened.models.only_cheap, build_rewriter(shop_name=settings.shop_name))
+    second_look = SecondLook(knowledge, opened.models.only_cheap, build_rewriter(shop_name=opened.desk.current().shop))
     agents = Agents(
         knowledge=knowledge,
         second_look=second_look,
@@ -483,8 +490,8 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         wordings=opened.claims,
         link_hosts=settings.link_hosts,
         own_words=OwnWords(settings.secrets, instructions()),
-        lead=build_lead(shop_name=settings.shop_name, cases=cases) if leads else None,
-        checker=build_checker(shop_name=settings.shop_name) if settings.check_answers == "on" else None,
+        lead=build_lead(shop_name=opened.desk.current().shop, cases=cases) if leads else None,
+        checker=build_checker(shop_name=opened.desk.current().shop) if settings.check_answers == "on" else None,
         takes_apart=splits,
     )
     budgets = Budgets(
@@ -503,7 +510,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         knowledge=knowledge,
         second_look=second_look,
         models=opened.models,
-        team=build_writer(settings.shop_name),
+        team=build_writer(opened.desk.current().shop),
         voices=opened.voices,
         wordings=opened.claims,
         drafts=parts.drafts,
@@ -519,7 +526,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         clock=clock,
         knowledge=knowledge,
         models=opened.models,
-        team=build_learners(settings.shop_name),
+        team=build_learners(opened.desk.current().shop),
         budgets=budgets,
         metrics=opened.metrics,
         agent_channel=opened.agent_channel,
@@ -624,7 +631,7 @@ def build_turns(
         clock=clock,
         metrics=opened.metrics,
         models=opened.models,
-        team=build_summarizer(shop_name=settings.shop_name),
+        team=build_summarizer(shop_name=opened.desk.current().shop),
         window=settings.conversation_characters,
         turns=settings.conversation_turns,
         places=asyncio.Semaphore(SUMMARIES),
@@ -675,7 +682,7 @@ def _build_danger_check(opened: Surroundings) -> DangerCheck | None:
         clock=opened.clock,
         metrics=opened.metrics,
         models=opened.models.only_cheap,
-        team=build_sorter(shop_name=opened.settings.shop_name),
+        team=build_sorter(shop_name=opened.desk.current().shop),
         places=asyncio.Semaphore(DANGER_CHECKS),
     )
 

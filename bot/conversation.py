@@ -59,5 +59,7 @@ class Customer:
     member_type: MemberType
     shop: ShopCustomer | None = None
     """The shop's customer. If None, there is no order data for this person."""
+    country: str = ""
+    """The code of the country that the author seems to be in, such as `DE`. Empty if it is not known."""
     shop_silent: bool = False
     """True if the shop did not say whether it knows this person."""

@@ -26,6 +26,7 @@ from pydantic import SecretStr
 
 from bot.agent.endpoints import Deadlines, Endpoint, Models
 from bot.clock import Clock
+from bot.desk_file.reading import read_desk_file
 from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
 from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.library import Bases, Library
@@ -84,10 +85,12 @@ async def check(settings: Settings) -> list[str]:
         faults += await _meet_database(settings)
     faults += await _meet_models(settings)
     faults += _model_faults(settings)
-    try:
-        load_sentences(settings.sentences_path)
-    except ConfigurationError as error:
-        faults += error.faults
+    for path, read in ((settings.sentences_path, load_sentences), (settings.desk_file, read_desk_file)):
+        try:
+            if path is not None:
+                read(path)
+        except ConfigurationError as error:
+            faults += error.faults
     try:
         faults += price_faults(settings, load_prices(settings.model_prices))
     except ConfigurationError as error:

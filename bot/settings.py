@@ -28,6 +28,7 @@ from bot.cases.hours import Hours, Targets, check_zone, read_days, read_week
 from bot.errors import ConfigurationError
 from bot.help_center.recurrence import read_rule
 from bot.models.families import DEFAULT_MODEL
+from bot.slack.mrkdwn import mention
 from bot.store.addresses import POSTGRES, SQLITE
 
 CHANNEL = r"^[CG][A-Z0-9]{5,}$"
@@ -184,8 +185,6 @@ class Settings(BaseModel):
     """An OpenAI embedding model, as `text-embedding-3-small`. Unset: the built-in table, which needs no network."""
     embedding_model_folder: Path | None = None
     """A folder with a model in the manner of MiniLM, as ONNX or safetensors, in place of the built-in table."""
-    shop_name: str = "our shop"
-    """What the assistant calls the shop."""
     shop_url: Address | None = None
     """The shop's REST address (docs/reference/shop-api.md), with `https`. Unset: the assistant has no order tools."""
     shop_plain_http: Literal["on", "off"] = "off"
@@ -262,6 +261,8 @@ class Settings(BaseModel):
     """Where the author of a message reads that staff have escalated it: in the `thread`, or `ephemeral`, alone."""
     slack_rate: Annotated[float, Field(ge=0.1, le=1_000)] = 1.0
     """How many times Slack's published rate limits are kept to; more than 1 only where Slack has agreed to it."""
+    desk_file: Path | None = None
+    """A YAML file with the shop's name, its own words and rules (desk-file.md), read again on SIGHUP. Unset: none."""
     sentences_path: Path | None = None
     """A YAML file with sentences of your own, by language and key, in place of the built-in ones."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -299,9 +300,7 @@ class Settings(BaseModel):
     @property
     def on_call_mention(self) -> str:
         """`ON_CALL` as Slack's markup; empty for nobody."""
-        if self.on_call is None:
-            return ""
-        return f"<!subteam^{self.on_call}>" if self.on_call.startswith("S") else f"<@{self.on_call}>"
+        return mention(self.on_call) if self.on_call else ""
 
     @property
     def is_shop_unprotected(self) -> bool:

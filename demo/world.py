@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = ROOT / "manifest.yml"
 PAGES = ROOT / "demo" / "kb.yml"
 """The invented shop's help pages, and a few notes that only its staff may see."""
-SHOP_NAME = "Fernwick"
+DESK_FILE = ROOT / "demo" / "desk.yml"
+"""What the invented shop says about its desk: its name, its rules, its helplines."""
 LINK_HOSTS = "help.example.com"
 COMMAND = (sys.executable, "-P", "-m", "bot", "serve")
 
@@ -174,7 +175,7 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
         "SLACK_APP_TOKEN": workspace.app_token,
         "SLACK_API_URL": str(addresses(workspace)["api_url"]),
         "AGENT_CHANNEL": "C0AGENTS",
-        "SHOP_NAME": SHOP_NAME,
+        "DESK_FILE": str(DESK_FILE),
         "SHOP_URL": shop.url,
         "SHOP_TOKEN": shop.token,
         "LINK_HOSTS": LINK_HOSTS,

@@ -297,6 +297,7 @@ class Cases:
                 user,
                 "prioritized",
                 lambda case, now: steps.endanger(case, reason, now=now, targets=self.targets),
+                say=self.messages.endangered,
                 priority="high",
                 reason=reason,
             )

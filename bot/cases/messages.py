@@ -4,7 +4,7 @@ Every function is pure and returns outbox rows. Their keys contain the case's ve
 posts nothing twice. What people see after most steps is in the table of bot/views/announcements.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -13,10 +13,11 @@ from bot.cases import transcripts
 from bot.cases.case import SLA_STEPS
 from bot.cases.hours import Targets
 from bot.conversation import ThreadRef
+from bot.desk_file.model import DeskFile
 from bot.language.sentences import Sentences, language_for
 from bot.slack.api.sessions import SessionStatus
 from bot.slack.blocks import LINK, Card
-from bot.slack.mrkdwn import escape
+from bot.slack.mrkdwn import escape, mention
 from bot.store.cases import MERGED, Case, card_key
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import TranscriptLine
@@ -43,6 +44,8 @@ class CaseMessages:
     """The mention of the people who are called when no one claims a case. If it is empty, no one is called."""
     pages: bool = False
     """Whether `on_call` is called out of hours too, when a customer says that a case is urgent."""
+    desk_file: Callable[[], DeskFile] = DeskFile
+    """The desk file in force: helplines, the duty contact, and what staff choose from."""
     escalate_notice: Literal["thread", "ephemeral"] = "thread"
     """Who sees that a colleague opened a case: everyone in the thread, or only its customer."""
 
@@ -65,13 +68,19 @@ class CaseMessages:
         return rows
 
     def opened(
-        self, case: Case, lines: Sequence[TranscriptLine], *, usual: float | None = None, called_by: str = ""
+        self,
+        case: Case,
+        lines: Sequence[TranscriptLine],
+        *,
+        usual: float | None = None,
+        called_by: str = "",
+        country: str = "",
     ) -> list[Outgoing]:
         """Tell the customer and post the card. The card's thread gets instructions and the conversation so far.
 
         `usual` is the usual time until a person claims a case, in minutes. `called_by` is the name of the colleague
         who opened the case. The customer then gets a message with that name and without buttons, since they did not
-        ask for anything.
+        ask for anything. `country` is where the customer seems to be.
         """
         if called_by:
             to_customer = self._called_over(case, called_by)
@@ -82,10 +91,25 @@ class CaseMessages:
                 if is_closed
                 else announcements.escalated(self.sentences, case, usual=usual)
             )
-            why = why_called(self.sentences, case.reason, language_for(case.language))
+            why = self.why_called(case.reason, case.language, country=country)
             to_customer = self._to_customer(case, "opened", preceded(why, told) if why else told)
         card = Outgoing(card_key(case), "post", self.desk(case), payload(self._card(case)), case_id=case.id)
-        return [to_customer, card, *self._opening(case, lines)]
+        return [to_customer, card, *self._opening(case, lines), *self._duty_call(case)]
+
+    def why_called(self, reason: str, code: str, *, country: str) -> str:
+        """Why a person is called, for a customer whose language has the code. Empty if there is nothing to say."""
+        return why_called(self.sentences, reason, language_for(code), self.desk_file(), country=country)
+
+    def endangered(self, case: Case) -> list[Outgoing]:
+        """The customer's later words show a danger: the card says so, and the duty contact is called."""
+        return [*self.announce("prioritized", case), *self._duty_call(case)]
+
+    def _duty_call(self, case: Case) -> list[Outgoing]:
+        """The call of the duty contact, at any hour. Nothing if no one is in danger, or the desk file names no one."""
+        contact = self.desk_file().duty_contact
+        if case.reason not in staff_cards.CALLS_DUTY or not contact:
+            return []
+        return [self._ringing(case, f"duty/{case.version}", staff_cards.duty_call(case, mention=mention(contact)))]
 
     def _called_over(self, case: Case, by: str) -> Outgoing:
         """Tell the customer that a colleague opened the case. With the ephemeral setting, only the customer sees it."""
@@ -99,16 +123,16 @@ class CaseMessages:
         return Outgoing(name, "ephemeral", thread.channel, alone, thread_ts=thread.ts, case_id=case.id)
 
     def thread_joined(
-        self, case: Case, thread: ThreadRef, code: str, latest: TranscriptLine, *, reason: str
+        self, case: Case, thread: ThreadRef, code: str, latest: TranscriptLine, *, reason: str, country: str = ""
     ) -> list[Outgoing]:
         """Tell both sides that another thread now belongs to an open case.
 
         `code` is the thread's language, `latest` is the customer's last line in it, and `reason` is why a person was
-        called there.
+        called there. `country` is where the customer seems to be.
         """
         key = f"case/{case.id}/joined/{thread.channel}/{latest.ts}"
         words = self.sentences.say(language_for(code), "case_joined", case=case.ref)
-        if why := why_called(self.sentences, reason, language_for(code)):
+        if why := self.why_called(reason, code, country=country):
             words = f"{why}\n{words}"
         told = copy_for_staff(case.customer_name, latest.text, elsewhere=True)
         return [

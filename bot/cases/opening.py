@@ -98,7 +98,7 @@ async def _join(
     written = [line for line in lines if line.speaker == customer.user]
     latest = written[-1] if written else TranscriptLine(thread.ts, customer.user, "")
     files = await earlier(tx, case, thread, messages.desk(case))
-    rows = messages.thread_joined(case, thread, language, latest, reason=opening.reason)
+    rows = messages.thread_joined(case, thread, language, latest, reason=opening.reason, country=customer.country)
     await outbox.add(tx, *rows, *files, now=stepping.clock.now())
 
 
@@ -134,7 +134,7 @@ async def _open(
         raise RuntimeError("the thread's case was opened inside this transaction")
     failpoint("case_added")
     files = await earlier(tx, case, thread, messages.desk(case))
-    rows = messages.opened(case, lines, usual=opening.usual, called_by=opening.called_by)
+    rows = messages.opened(case, lines, usual=opening.usual, called_by=opening.called_by, country=customer.country)
     await outbox.add(tx, *rows, *files, messages.session(case), now=now)
     await stepping.note(tx, customer.user, "opened", case, reason=opening.reason)
     return case

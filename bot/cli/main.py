@@ -1,4 +1,4 @@
-"""The command line: serve, work, check, migrate, kb, cases, turns, dead, cost, report, erase.
+"""The command line: serve, work, check, desk, migrate, kb, cases, turns, dead, cost, report, erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -80,6 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands.add_parser("work", help="only work on what other processes have taken; needs Postgres")
     commands.add_parser("check", help="say what is missing or wrong, all at once")
+    _add_desk(commands)
     commands.add_parser("migrate", help="bring the database's schema up to date")
     _add_knowledge(commands)
     cases = commands.add_parser("cases", help="the cases with people").add_subparsers(
@@ -108,6 +109,16 @@ def build_parser() -> argparse.ArgumentParser:
     erase.add_argument("user", type=_user, help="their Slack id, as U0123ABCDEF")
     erase.add_argument("--yes", action="store_true", help="do it; else it is only counted")
     return parser
+
+
+def _add_desk(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verbs of `desk`."""
+    verbs = commands.add_parser("desk", help="the desk file: the shop's own words and rules").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    checking = verbs.add_parser("check", help="say what is wrong in it, with the line of every fault")
+    checking.add_argument("file", type=Path, nargs="?", help="the file; `DESK_FILE` unless given")
+    verbs.add_parser("schema", help="print its JSON schema, with which editors complete and check it")
 
 
 def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -210,6 +221,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             if not faults:
                 faults, told = await try_models(settings)
             return _tell(faults, [] if faults else [*notes(settings), *told])
+        case "desk", _:
+            from bot.cli.desk import run as run_desk
+
+            return run_desk(given, settings)
         case "migrate", _:
             return await _migrate(settings)
         case "kb", "try":

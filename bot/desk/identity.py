@@ -9,6 +9,7 @@ import logging
 from dataclasses import replace
 
 from bot.conversation import Customer, MemberType
+from bot.desk_file.countries import country_of
 from bot.shops.port import OrderBackend, ShopUnavailable
 from bot.slack.api.directory import Directory, SlackUser
 from bot.store import preferences
@@ -43,6 +44,7 @@ class Identities:
             name=user.display_name or user.name,
             locale=await self.locale(user),
             member_type=member_type,
+            country=country_of(user.tz, user.locale),
         )
         if not with_shop or member_type != "member" or self._orders is None or not user.email:
             return customer

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.desk.identity import Identities
+from bot.desk_file.model import DeskFile
 from bot.help_center.library import Library
 from bot.language.languages import languages
 from bot.language.sentences import Sentences
@@ -45,6 +46,8 @@ class Home:
     library: Library
     figures: Callable[[int], Awaitable[str]]
     """Days -> the metrics of these days as mrkdwn."""
+    desk_file: Callable[[], DeskFile] = DeskFile
+    """The desk file in force."""
 
     async def show(self, user: str) -> None:
         """Publish the tab, unless the user is not a person. Raises what Slack and the database raise."""
@@ -75,6 +78,7 @@ class Home:
             open_cases=[case for case in found if case.is_open],
             past=[case for case in found if not case.is_open][:PAST_LIMIT],
             chosen=chosen,
+            desk=self.desk_file(),
         )
         await self.views.publish_home(user, view)
 

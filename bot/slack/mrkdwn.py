@@ -3,6 +3,7 @@
 Slack's own format is mrkdwn (`*bold*`, `<url|label>`, `&amp;`). Streams and markdown blocks take Markdown.
 
 escape      plain text for a mrkdwn field
+mention     a person or a user group, who is notified
 from_slack  what a person wrote, as plain text
 to_mrkdwn   Markdown for a mrkdwn field
 best_cut    the best end of a part of a long text that still fits
@@ -43,6 +44,11 @@ _REGIONAL = "".join(chr(code) for code in range(0x1F1E6, 0x1F200))
 def escape(text: str) -> str:
     """Escape text for a mrkdwn field. Nothing in it becomes a mention or a link with a label of its own."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def mention(who: str) -> str:
+    """The mention of a person (`U…`, `W…`) or a user group (`S…`) by its id."""
+    return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
 
 
 def from_slack(text: str, *, bot_user: str) -> str:

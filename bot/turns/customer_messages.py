@@ -69,7 +69,7 @@ from bot.turns.question import Question
 from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
-from bot.views.announcements import SAID_FIRST, Offer, status_text
+from bot.views.announcements import SAID_FIRST, Offer, greeting, status_text
 
 OVERHEARD = "overheard"
 """The reason of a row whose message was for others."""
@@ -255,6 +255,11 @@ class CustomerMessages:
                 return "done", await self._answer(incoming)
             case Stop():
                 return "done", await self.leftovers.stop(item, incoming.language)
+            case Say("greeting", reason):
+                await self.leftovers.close(item)
+                words = greeting(self.sentences, incoming.language, self.cases.messages.desk_file())
+                await self.notices.post(incoming, "greeting", words)
+                return "done", reason
             case Say(key, reason):
                 await self.leftovers.close(item)
                 await self.notices.say(incoming, key)
@@ -278,8 +283,9 @@ class CustomerMessages:
     async def _endanger(self, case: Case, incoming: IncomingMessage, danger: Danger) -> None:
         """Make the case as urgent as the danger. While it waits, tell the customer what to do until a person comes."""
         is_news = await self.cases.endanger(case.ref, incoming.item.author, danger) is not None
-        if is_news and case.waits and (key := SAID_FIRST.get(danger)):
-            await self.notices.say(incoming, key)
+        why = self.cases.messages.why_called(danger, incoming.language, country=incoming.customer.country)
+        if is_news and case.waits and why:
+            await self.notices.post(incoming, SAID_FIRST[danger], why)
 
     async def _see_to(self, incoming: IncomingMessage, seen: Look) -> None:
         """Open a case for the danger that the model saw, or make the open case as urgent."""

@@ -3,7 +3,8 @@
 ANNOUNCEMENTS   Step -> who sees what.
 to_customer     The customer's message for a step.
 escalated       The customer's message when a person is called while the desk is open.
-why_called      The sentence that says why the assistant calls a person.
+why_called      The sentence that says why the assistant calls a person, and who helps at once in danger.
+greeting        The assistant's first sentence.
 status_text     The sentence for a customer whose button does not fit the case's present state.
 
 The sentences come from `Sentences`. Button values only name the case and are not trusted: the code that handles the
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from bot.desk_file.model import DeskFile
 from bot.language.languages import Language
 from bot.language.sentences import Sentences, language_for
 from bot.slack.blocks import Block, Card, actions, button, moment, one_line, section
@@ -42,6 +44,10 @@ SAID_FIRST = {
 }
 """Reason -> the key of the sentence that the customer reads first. It says why the assistant did not answer, what to do
 now if someone is in danger, or that we are sorry. The sentence that the case was passed on follows it."""
+WITH_CRISIS_LINE = frozenset({"crisis"})
+"""The reasons for which the customer reads who listens to people in a crisis, if the desk file names someone."""
+WITH_EMERGENCY_NUMBER = frozenset({"crisis", "harm", "threat"})
+"""The reasons for which the customer reads the emergency number, if the desk file has one."""
 CHEERFUL = frozenset({"asked_for_person", "other"})
 """The reasons for which a message to the customer begins with a waving hand."""
 
@@ -165,10 +171,25 @@ def escalated(sentences: Sentences, case: Case, *, usual: float | None = None) -
     )
 
 
-def why_called(sentences: Sentences, reason: str, language: Language) -> str:
-    """The sentence that tells the customer why a person is called. Empty if the customer knows why."""
+def why_called(sentences: Sentences, reason: str, language: Language, desk: DeskFile, *, country: str) -> str:
+    """The sentence that tells the customer why a person is called. Empty if the customer knows why.
+
+    In danger, the helplines follow that the desk file has for the country the customer seems to be in.
+    """
     key = SAID_FIRST.get(reason)
-    return sentences.say(language, key) if key else ""
+    said = [sentences.say(language, key)] if key else []
+    if reason in WITH_CRISIS_LINE and (line := desk.crisis_line(country, language)):
+        said.append(sentences.say(language, "crisis_line", line=escape(line)))
+    if reason in WITH_EMERGENCY_NUMBER and (number := desk.emergency_number(country)):
+        said.append(sentences.say(language, "emergency_number", number=escape(number)))
+    return "\n".join(said)
+
+
+def greeting(sentences: Sentences, language: Language, desk: DeskFile) -> str:
+    """The assistant's first sentence, with its name if it has one."""
+    if name := desk.assistant.name:
+        return sentences.say(language, "greeting_by_name", name=escape(name))
+    return sentences.say(language, "greeting")
 
 
 def status_text(sentences: Sentences, language: Language, case: Case) -> str:

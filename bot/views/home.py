@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from bot.desk_file.model import DeskFile
 from bot.language.languages import Language, read_section
 from bot.language.sentences import Sentences
 from bot.slack.blocks import Block, actions, button, capped, context, header, moment, one_line, plain, section
@@ -9,6 +10,7 @@ from bot.slack.mrkdwn import escape
 from bot.store.cases import Case
 from bot.store.erasure import NO_TITLE
 from bot.store.persons import REQUEST
+from bot.views.announcements import greeting
 from bot.views.staff_cards import PRIORITIES
 
 MAX_SHOWN_CASES = 20
@@ -18,17 +20,23 @@ AS_IN_SLACK = "slack"
 
 
 def for_customer(
-    sentences: Sentences, language: Language, *, open_cases: Sequence[Case], past: Sequence[Case], chosen: str
+    sentences: Sentences,
+    language: Language,
+    *,
+    open_cases: Sequence[Case],
+    past: Sequence[Case],
+    chosen: str,
+    desk: DeskFile,
 ) -> Block:
     """The tab for a customer: their cases, the language, and the button to erase their data.
 
-    `chosen` is the language that they chose, or empty.
+    `chosen` is the language that they chose, or empty. `desk` has the assistant's name.
     """
 
     def say(key: str, **values: str) -> str:
         return sentences.say(language, key, **values)
 
-    blocks = [section(say("greeting")), header(say("home_open"))]
+    blocks = [section(greeting(sentences, language, desk)), header(say("home_open"))]
     blocks += [_of_customer(sentences, language, case) for case in open_cases[:MAX_SHOWN_CASES]]
     if not open_cases:
         blocks.append(context(say("home_none")))

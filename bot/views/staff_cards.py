@@ -74,6 +74,8 @@ CAUSES = {
     "other": "Something else",
 }
 """Cause of a case -> its words in dialogs and on cards."""
+CALLS_DUTY = frozenset({"crisis", "harm", "threat"})
+"""The reasons for which the duty contact is called at once."""
 SEPARATOR = " · "
 """What stands between a case's number and its title."""
 PAGES = "pages"
@@ -356,6 +358,14 @@ def desk_opened(case: Case) -> Card:
 def urgent(case: Case, *, mention: str) -> Card:
     """For the case's thread: the customer cannot wait for the desk to open. `mention` calls people."""
     return unclaimed(case, f"{case.ref}: the customer says it can't wait until the desk opens.", mention=mention)
+
+
+def duty_call(case: Case, *, mention: str) -> Card:
+    """For the case's thread: somebody is in danger. `mention` calls the duty contact."""
+    words = f"{case.ref}: {_why(case)}. Please look at it now."
+    if case.waits:
+        return unclaimed(case, words, mention=mention)
+    return Card(f"{mention} {words}", (alert(f"{mention} {words}"),))
 
 
 def snoozed(case: Case, *, by: str) -> Card:

@@ -19,6 +19,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/status.py",
     "bot/cli/report.py",
     "bot/cli/cases.py",
+    "bot/cli/desk.py",
     "bot/cli/erase.py",
     "knowledge/build.py",
 }

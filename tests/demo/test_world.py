@@ -62,7 +62,7 @@ async def test_the_product_gets_the_documented_settings_and_nothing_of_the_calle
             "OPENAI_MODEL": "frontdesk-offline",
             "MODEL_LOADING_SECONDS": "0",
             "MODEL_PRICES": str(ROOT / "demo" / "model" / "prices.yml"),
-            "SHOP_NAME": "Fernwick",
+            "DESK_FILE": str(ROOT / "demo" / "desk.yml"),
             "SHOP_URL": world.shop.url,
             "SHOP_TOKEN": world.shop.token,
             "DATA_DIR": str(tmp_path),

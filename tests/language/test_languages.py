@@ -103,6 +103,7 @@ def test_without_english_there_is_no_language(tmp_path: Path) -> None:
 
 SERVES = """
 from bot.desk import addressing, courtesies, intents, policy
+from bot.desk_file.model import DeskFile
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.claims import find_claims, folded
 from bot.guard.guardrails import mask
@@ -117,7 +118,7 @@ assert languages()[-1] == "tlh", languages()
 assert language_for("tlh-KL") == language_of("nuqDaq qoj jaj", "xx") == "tlh"
 sentences = load_sentences()
 assert sentences.say("tlh", "greeting") == "nuqneH"
-assert "tlhIngan Hol" in str(for_customer(sentences, "tlh", open_cases=[], past=[], chosen=""))
+assert "tlhIngan Hol" in str(for_customer(sentences, "tlh", open_cases=[], past=[], chosen="", desk=DeskFile()))
 assert policy.asks_for_person("nuv vISuq, please") and policy.asks_for_person("nuv!")
 assert courtesies.is_small_talk("nuqneH!") and not courtesies.affirms("nuqneH")
 assert courtesies.affirms("qatlho', qapla'")

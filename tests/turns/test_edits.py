@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.cases.drafts import CaseDrafts
 from bot.cases.step import UnknownCase
 from bot.conversation import ThreadRef
+from bot.desk_file.model import DeskFile
 from bot.errors import StoreUnavailable
 from bot.help_center.articles import suggestion_key
 from bot.language.sentences import load_sentences
@@ -279,7 +280,7 @@ async def test_who_deletes_the_words_of_somebody_else_deletes_their_own_copy_alo
     assert shown.payload["text"].count(text) == 1
     assert (now.title, now.summary) == (NO_TITLE, "")
     # Its customer reads a neutral title in their own language.
-    tab = home.for_customer(load_sentences(), "de", open_cases=[now], past=[], chosen="")
+    tab = home.for_customer(load_sentences(), "de", open_cases=[now], past=[], chosen="", desk=DeskFile())
     assert load_sentences().say("de", "session_untitled") in str(tab)
     assert NO_TITLE not in str(tab)
     # The row in the inbox, and what was said and what was traced in the turn that answered it. The transcript's post

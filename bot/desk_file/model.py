@@ -1,0 +1,208 @@
+"""What a desk file can say: every key, with its meaning, its bounds and its defaults.
+
+A key that is left out keeps its default, so an empty file changes nothing. docs/reference/desk-file.md is held to this.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from bot.desk_file.countries import countries
+from bot.language.languages import DEFAULT, Language, languages
+
+ELSEWHERE = "elsewhere"
+"""In place of a country: for everyone whose country has no lines of its own, or is not known."""
+BUILT_IN_OUTCOMES = frozenset({"solved", "elsewhere", "spam", "assistant_could_have", "other", "erased"})
+"""The outcomes of cases that the code decides by. They stay, whatever outcomes a shop adds."""
+OTHER_CAUSE = "other"
+"""The cause of a case that is in every list."""
+
+
+def _line(value: str) -> str:
+    line = " ".join(value.split())
+    if not line:
+        raise ValueError("must not be empty")
+    if "<" in line or ">" in line:
+        raise ValueError("must not have < or >, because markup is not possible here")
+    if any(unicodedata.category(sign) == "Cc" for sign in line):
+        raise ValueError("must not have control characters")
+    return line
+
+
+def _phrase(value: str) -> str:
+    phrase = _line(value)
+    if not _PHRASE.fullmatch(phrase):
+        raise ValueError("must be words as customers write them; a * is possible at the end of a word")
+    if sum(map(str.isalnum, phrase)) < PHRASE_LENGTH:
+        raise ValueError(f"must have at least {PHRASE_LENGTH} letters or digits")
+    return phrase
+
+
+def _by_language(value: object) -> object:
+    return {DEFAULT: value} if isinstance(value, str) else value
+
+
+def _language(value: str) -> str:
+    if value not in languages():
+        raise ValueError(f"must be one of the languages {', '.join(languages())}")
+    return value
+
+
+def _country(value: str) -> str:
+    if value != ELSEWHERE and value not in countries():
+        raise ValueError(f"must be a country's two letters, such as DE, or {ELSEWHERE}")
+    return value
+
+
+def _has_texts(value: Mapping[Language, str]) -> Mapping[Language, str]:
+    if not value:
+        raise ValueError("must have a text for at least one language")
+    return value
+
+
+def _own_outcome(value: str) -> str:
+    if value in BUILT_IN_OUTCOMES:
+        raise ValueError("is a built-in outcome, which stays in the list")
+    return value
+
+
+PHRASE_LENGTH = 3
+"""The least number of letters and digits of a phrase. Shorter ones are in too many messages."""
+_PHRASE = re.compile(r"[\w'’&./+-]+\*?(?: [\w'’&./+-]+\*?)*")
+
+Line = Annotated[str, AfterValidator(_line)]
+Sentence = Annotated[Line, Field(max_length=600)]
+Phrase = Annotated[str, Field(max_length=80), AfterValidator(_phrase)]
+Sentences = Annotated[
+    Mapping[Annotated[Language, AfterValidator(_language)], Sentence],
+    BeforeValidator(_by_language),
+    AfterValidator(_has_texts),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "maxLength": 600},
+                {"type": "object", "additionalProperties": {"type": "string", "maxLength": 600}},
+            ]
+        }
+    ),
+]
+"""A text for all customers, or one for each language."""
+Topic = Annotated[Line, Field(max_length=80)]
+Phrases = Annotated[tuple[Phrase, ...], Field(max_length=60)]
+Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
+Label = Annotated[Line, Field(max_length=70)]
+
+
+class Part(BaseModel):
+    """A part of the file. Unknown keys are faults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Assistant(Part):
+    """How the assistant appears."""
+
+    name: Annotated[Line, Field(max_length=40)] = ""
+    """What the assistant calls itself. Its name in Slack is set where the app is configured."""
+    tone: Annotated[Line, Field(max_length=300)] = ""
+    """How it sounds, in a sentence or two."""
+    address: Annotated[Line, Field(max_length=300)] = ""
+    """How it addresses people, such as by first name, or with "Sie" in German."""
+
+
+class RefusedTopic(Part):
+    """A topic that the assistant does not speak about."""
+
+    topic: Topic
+    """What it is, in a few words. The model reads it too, so that it recognizes other wordings."""
+    phrases: Phrases = ()
+    """Words of customers that are about nothing else. The code recognizes these, without a model."""
+    say: Sentences
+    """What the customer reads in place of an answer."""
+
+
+class PeopleTopic(Part):
+    """A topic that always goes to a person."""
+
+    topic: Topic
+    """What it is, in a few words. The model reads it too, and the case's card shows it."""
+    phrases: Phrases = ()
+    """Words of customers that are about nothing else. The code recognizes these, without a model."""
+    say: Sentences | None = None
+    """What the customer reads first. The sentence that the case was passed on follows it."""
+
+
+class Helplines(Part):
+    """Who helps at once, in a country. Read after the sentence with which a case of danger begins."""
+
+    emergency: Annotated[Line, Field(max_length=60)] = ""
+    """The number to call if somebody is in danger."""
+    crisis: Sentences = {}
+    """Who listens to a person who thinks of suicide: a name and a number, and when somebody answers."""
+
+
+class Cases(Part):
+    """What staff choose from when they resolve a case."""
+
+    causes: Annotated[Mapping[Id, Label], Field(max_length=30)] = {}
+    """What cases are about, id and label, in place of the built-in causes. `other` is added if it is not there."""
+    outcomes: Annotated[Mapping[Annotated[Id, AfterValidator(_own_outcome)], Label], Field(max_length=5)] = {}
+    """More ways in which a case can end, id and label, beside the built-in outcomes."""
+
+
+class Tools(Part):
+    """What the agents can do."""
+
+    without: Annotated[tuple[Id, ...], Field(max_length=50)] = ()
+    """The names of tools that the agents do not get. `escalate_to_human` always stays."""
+
+
+class DeskFile(Part):
+    """What a shop says about its desk."""
+
+    shop: Annotated[Line, Field(max_length=80)] = "our shop"
+    """What the assistant calls the shop."""
+    assistant: Assistant = Assistant()
+    """The assistant's name and voice."""
+    rules: Annotated[tuple[Annotated[Line, Field(max_length=300)], ...], Field(max_length=20)] = ()
+    """House rules that the model follows, one sentence each."""
+    refuse: Annotated[tuple[RefusedTopic, ...], Field(max_length=20)] = ()
+    """Topics that the assistant does not speak about, each with the sentence to say."""
+    people: Annotated[tuple[PeopleTopic, ...], Field(max_length=20)] = ()
+    """Topics that always go to a person."""
+    glossary: Annotated[
+        Mapping[Annotated[Line, Field(max_length=60)], Annotated[Line, Field(max_length=200)]], Field(max_length=40)
+    ] = {}
+    """The business's own words, each with what it means."""
+    helplines: Mapping[Annotated[str, AfterValidator(_country)], Helplines] = {}
+    """Country, or `elsewhere` -> who helps there."""
+    duty_contact: Annotated[str, Field(pattern=r"^[SUW][A-Z0-9]{5,}$")] = ""
+    """Who is mentioned at once, day and night, when somebody is in danger: a user group's id (`S…`) or a person's."""
+    cases: Cases = Cases()
+    """What staff choose from when they resolve a case."""
+    tools: Tools = Tools()
+    """What the agents can do."""
+
+    def emergency_number(self, country: str) -> str:
+        """The number to call in a country. Empty if the file names none."""
+        return self._lines(country).emergency
+
+    def crisis_line(self, country: str, language: Language) -> str:
+        """Who listens in a country to a person in a crisis. Empty if the file names no one."""
+        return in_language(self._lines(country).crisis, language)
+
+    def _lines(self, country: str) -> Helplines:
+        return self.helplines.get(country) or self.helplines.get(ELSEWHERE) or Helplines()
+
+
+def in_language(texts: Mapping[Language, str], language: Language) -> str:
+    """The text in a language, or else the English one, or else the first. Empty if there is none."""
+    return texts.get(language) or texts.get(DEFAULT) or next(iter(texts.values()), "")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema, with which an editor completes and checks the file."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **DeskFile.model_json_schema()}

@@ -1,0 +1,1 @@
+"""The desk file: what it can say, how it is read, and how it is followed."""
