@@ -8,7 +8,8 @@ same, show what the base finds for a question on its subject that it cannot answ
 
 - "Perhaps" begins above the foreign questions, on the way to the sentences that have an answer. A sentence is easier to
   find than a question in other words, so it begins before the middle of that way.
-- "Clearly" begins where most sentences without their answer do not reach.
+- "Clearly" begins where most sentences without their answer do not reach. A base with too few sentences to know that
+  has it on the way from "perhaps" to its sentences.
 
 Where the operator has written down real questions, these take the place of the sentences. Below "perhaps", a question
 is plainly foreign. Whether a page on the right subject really has the answer, no score can show: there the agent has
@@ -46,7 +47,10 @@ pages has something like the answer everywhere, also far from the passage that w
 SAME_QUANTILE = 0.95
 """Two chunks say much the same if they are nearer to each other than this share of the base's chunks."""
 LEAST_TEXTS = 20
-"""Texts of one kind that are needed to measure by them. In a smaller base, "clearly" begins with "perhaps"."""
+"""Texts of one kind that are needed to measure by them."""
+SMALL_SHARE = 0.25
+"""Where "clearly" begins in a base with fewer sentences, on the way from "perhaps" (0) to these sentences (1). So few
+pages have little that is nearly an answer, so it begins early on that way."""
 MOST_QUESTIONS, QUESTIONS_CHARACTERS, QUESTION_CHARACTERS = 500, 1_000_000, 2_000
 """Written questions that are read at most, the characters of their file, and those of one question."""
 MISSED_QUANTILE, UNANSWERED_QUANTILE = 0.05, 0.95
@@ -198,11 +202,12 @@ def _thresholds(foreign: Vectors, present: Vectors, absent: Vectors, known: Vect
         # In a small base, nothing without an answer comes near to the middle of the way.
         unanswered = _quantile(np.concatenate((foreign, absent)), UNANSWERED_QUANTILE)
         perhaps = min(_between(_quantile(foreign, FOREIGN_QUANTILE), present, MARGIN), unanswered)
-    clearly = perhaps
     if len(unknown) >= LEAST_TEXTS:
         clearly = _quantile(unknown, ABSENT_QUANTILE)
     elif len(absent) >= LEAST_TEXTS:
         clearly = min(_quantile(absent, ABSENT_QUANTILE), _between(perhaps, present, FURTHEST))
+    else:
+        clearly = _between(perhaps, present, SMALL_SHARE)
     return Thresholds(round(max(clearly, perhaps), 3), round(perhaps, 3))
 
 
@@ -257,15 +262,17 @@ class _Search:
 
 
 def _own_sentences(reader: CatalogReader) -> list[tuple[str, int]]:
-    """A sentence from the middle of each sampled chunk, with the chunk."""
+    """A sentence from the middle of each sampled chunk, with the chunk. In a base without sentences, the chunks' own
+    beginnings."""
     sentences: list[tuple[str, int]] = []
-    for chunk, _, text in reader.sample(LARGE_SAMPLE if reader.chunks >= LARGE else SAMPLE):
+    sample = reader.sample(LARGE_SAMPLE if reader.chunks >= LARGE else SAMPLE)
+    for chunk, _, text in sample:
         candidates = [
             part for part in _SENTENCE_END.split(text) if 5 <= len(part.split()) <= 25 or 12 <= len(part) <= 40
         ]
         if candidates:
             sentences.append((candidates[len(candidates) // 2], chunk))
-    return sentences
+    return sentences or [(text[:QUESTION_CHARACTERS], chunk) for chunk, _, text in sample]
 
 
 def _written(line: str) -> WrittenQuestion | None:

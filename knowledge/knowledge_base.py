@@ -82,6 +82,8 @@ class Findings:
     """The best chunk's score, for comparison with `Status.threshold`."""
     certainty: Certainty = "not"
     """Whether the base has an answer."""
+    is_close: bool = False
+    """Whether the confidence is in the upper half of "perhaps", or above. Below that, few of the best pages answer."""
     degraded: bool = False
     """Whether a part of the index could not be searched. Then there may be more than was found,
     and without hits there may be anything."""
@@ -396,7 +398,9 @@ class KnowledgeBase:
         by_words = any(lookup.vector is None for lookup in lookups)
         thresholds = index.manifest.words_thresholds if by_words else index.manifest.thresholds
         degraded = any(lookup.near is None for lookup in lookups)
-        return Findings(hits, confidence, thresholds.certainty(confidence) if hits else "not", degraded)
+        if not hits:
+            return Findings(confidence=confidence, degraded=degraded)
+        return Findings(hits, confidence, thresholds.certainty(confidence), thresholds.is_close(confidence), degraded)
 
     async def _look_up(self, index: Index, question: str, only: Filter) -> LookUp:
         async with asyncio.TaskGroup() as tasks:

@@ -19,3 +19,7 @@ class Thresholds:
     def certainty(self, score: float) -> Certainty:
         """What the score of the best passage says."""
         return "clearly" if score >= self.clearly else "perhaps" if score >= self.perhaps else "not"
+
+    def is_close(self, score: float) -> bool:
+        """Whether the score is in the upper half of "perhaps", or above."""
+        return score >= (self.clearly + self.perhaps) / 2

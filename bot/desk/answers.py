@@ -39,6 +39,8 @@ class Evidence:
     """Every passage that the model was given and that clearly fits, by chunk id."""
     uncertain: dict[str, Hit] = field(default_factory=dict)
     """Every passage that perhaps fits, by chunk id. The model was told so, and decides."""
+    close: Hit | None = None
+    """The best passage of the first search that found it close enough to name its page."""
     known: frozenset[str] = frozenset()
     """The figures (numbers, dates, amounts) in the results of the conversation's earlier lookups."""
     facts: bool = False
@@ -69,6 +71,8 @@ class Evidence:
         if findings.certainty != "not":
             kept = self.hits if findings.answerable else self.uncertain
             kept.update((hit.chunk_id, hit) for hit in findings.hits)
+        if findings.is_close and self.close is None:
+            self.close = findings.hits[0]
 
     @property
     def passages(self) -> list[Hit]:
@@ -77,8 +81,8 @@ class Evidence:
 
     @property
     def nearest(self) -> Hit | None:
-        """The page that perhaps has the answer, if none clearly has. None if there is no such page."""
-        return None if self.hits else next(iter(self.uncertain.values()), None)
+        """The page that perhaps has the answer, if none clearly has. None if no page is close enough to be named."""
+        return None if self.hits else self.close
 
     def sources(self, answer: str) -> list[Hit]:
         """The pages that the answer used, best first, without duplicates. At most SOURCES.

@@ -20,6 +20,7 @@ _PART_LEAST = 6
 _ELIDED = frozenset({"l'", "d'", "j'", "n'", "s'", "c'", "m'", "t'"})
 """How French words begin that lost a letter."""
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_ADVERB = re.compile(r"\b(?:schwer|leicht) (?=\w+bar\b)", re.IGNORECASE)
 
 COMMON: Mapping[str, frozenset[str]] = {
     "en": _words(
@@ -165,7 +166,27 @@ def _parts() -> tuple[str, ...]:
 @cache
 def _glossary() -> Mapping[str, frozenset[str]]:
     """English words -> their synonyms and the foreign words for them, in the order of the file."""
-    return {english: _words(others) for part in _file().values() for english, others in part.items()}
+    parts = (_file()[part] for part in ("subjects", "things"))
+    return {english: _words(others) for part in parts for english, others in part.items()}
+
+
+def in_single_words(text: str) -> str:
+    """The text with one word for each expression, and without adverbs that are also a property of things.
+
+    Nothing expires that somebody runs out of. In German, what is hard to do is "schwer" before an adjective in "-bar",
+    but a heavy thing is "schwer", too.
+    """
+    for english, spoken in _expressions().items():
+        text = spoken.sub(english, text)
+    return _ADVERB.sub("", text)
+
+
+@cache
+def _expressions() -> Mapping[str, re.Pattern[str]]:
+    return {
+        english: re.compile(rf"\b(?:{'|'.join(map(re.escape, others.split(', ')))})\b(?! of\b)", re.IGNORECASE)
+        for english, others in _file()["expressions"].items()
+    }
 
 
 @cache

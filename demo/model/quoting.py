@@ -9,7 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from demo.model.language import COMMON, WORD, in_english, is_thing, language_of, search_word, subjects_known, things
+from demo.model.language import (
+    COMMON,
+    WORD,
+    in_english,
+    in_single_words,
+    is_thing,
+    language_of,
+    search_word,
+    subjects_known,
+    things,
+)
 
 QUOTE_LIMIT = 480
 """Characters of one quotation."""
@@ -271,7 +281,7 @@ def _names(question: str) -> frozenset[str]:
 
 def _words(question: str) -> list[str]:
     """The words in small letters; of "what's", "l'envoi", "puis-je" and "ongkirnya" the part that says something."""
-    return [_core(word.lower().replace("’", "'")) for word in WORD.findall(question[:2_000])]
+    return [_core(word.lower().replace("’", "'")) for word in WORD.findall(in_single_words(question[:2_000]))]
 
 
 def _core(word: str) -> str:

@@ -76,8 +76,8 @@ def test_what_is_below_the_floor_is_no_evidence() -> None:
     assert not evidence.found
 
 
-def unsure(*hits: Hit) -> Findings:
-    return Findings(hits=hits, confidence=0.6, certainty="perhaps")
+def unsure(*hits: Hit, is_close: bool = True) -> Findings:
+    return Findings(hits=hits, confidence=0.6, certainty="perhaps", is_close=is_close)
 
 
 def test_a_page_that_perhaps_fits_supports_an_answer_but_lets_none_be_shown_early() -> None:
@@ -96,6 +96,15 @@ def test_an_agent_that_is_not_sure_gives_no_answer_and_the_nearest_page_is_known
     assert not evidence.supports(NOT_SURE)
     assert not evidence.supports(f"Well. {NOT_SURE}")
     assert evidence.nearest == RETURNS
+
+
+def test_a_page_that_hardly_fits_is_read_but_never_named_as_the_nearest() -> None:
+    evidence = Evidence()
+    evidence.add(unsure(RETURNS, is_close=False))
+    assert (evidence.passages, evidence.nearest) == ([RETURNS], None)
+
+    evidence.add(unsure(SHIPPING))
+    assert evidence.nearest == SHIPPING
 
 
 def test_next_to_a_page_that_clearly_fits_none_is_the_nearest() -> None:

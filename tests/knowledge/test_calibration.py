@@ -127,3 +127,8 @@ def test_lines_that_are_no_question_are_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("score", "certainty"), [(0.9, "clearly"), (0.8, "clearly"), (0.6, "perhaps"), (0.5, "not")])
 def test_a_score_says_clearly_perhaps_or_not(score: float, certainty: str) -> None:
     assert Thresholds(clearly=0.8, perhaps=0.6).certainty(score) == certainty
+
+
+@pytest.mark.parametrize(("score", "is_close"), [(0.8, True), (0.75, True), (0.65, False), (0.5, False)])
+def test_a_score_in_the_upper_half_of_perhaps_is_close(score: float, is_close: bool) -> None:
+    assert Thresholds(clearly=0.8, perhaps=0.6).is_close(score) is is_close

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from knowledge.build import build
+from knowledge.embedding.embedder import Vectors
 from knowledge.embedding.table import TableEmbedder
+from knowledge.errors import EmbedderFailed
 from knowledge.generations import Generations
 from knowledge.knowledge_base import open_knowledge_base
 from tests.knowledge.conftest import ignore, sources_of
@@ -17,6 +19,13 @@ SHOP = {
     "rental.md": "# Renting a bike\n\nA city bike costs 15 EUR a day, an e-bike 35 EUR. Bring an identity card.\n",
     "returns.md": "# Returns\n\nNew bikes can be returned within 14 days. The money is paid back to your card.\n",
 }
+
+
+class Silent(TableEmbedder):
+    """An embedder that gives no vectors."""
+
+    async def embed_query(self, text: str) -> Vectors:
+        raise EmbedderFailed("The service is gone.")
 
 
 @pytest.fixture
@@ -56,6 +65,31 @@ async def test_a_base_of_four_pages_refuses_foreign_questions(
 ) -> None:
     async with open_knowledge_base(shop, embedder) as base:
         assert not (await base.search(question)).answerable
+
+
+@pytest.mark.parametrize(
+    "question", ["How do I oil my chain at home?", "What does insurance cost?", "Can I pay by card?"]
+)
+async def test_a_base_of_four_pages_does_not_clearly_answer_what_shares_a_word_with_them(
+    shop: Path, embedder: TableEmbedder, question: str
+) -> None:
+    async with open_knowledge_base(shop, embedder) as base:
+        assert (await base.search(question)).certainty == "perhaps"
+
+
+@pytest.mark.parametrize("pages", [1, 2, 4])
+async def test_one_word_in_common_is_no_clear_answer_in_a_base_searched_by_words_alone(
+    tmp_path: Path, embedder: TableEmbedder, pages: int
+) -> None:
+    (tmp_path / "pages").mkdir()
+    for name, text in list(SHOP.items())[:pages]:
+        (tmp_path / "pages" / name).write_text(text)
+    await build(Generations(tmp_path / "kb"), sources_of(tmp_path / "pages"), embedder, tell=ignore)
+
+    async with open_knowledge_base(tmp_path / "kb", Silent()) as base:
+        findings = await base.search("Where can I buy a chain for a swing?")
+
+    assert (len(findings.hits), findings.degraded, findings.answerable) == (1, True, False)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class FewPages:
         """As KnowledgeBase.search. Of metals it knows a word, and no answer."""
         found = tuple(hit(title) for title in self._titles if title in query)
         if "scarf" in query and not found:
-            return Findings((hit("scarves"),), 0.6, certainty="perhaps")
+            return Findings((hit("scarves"),), 0.6, certainty="perhaps", is_close=True)
         near = (hit("metals"),) if "tungsten" in query and not self._broken else ()
         return Findings(
             found or near, float(bool(found)), certainty="clearly" if found else "not", degraded=self._broken

@@ -115,6 +115,10 @@ def test_words_that_help_no_search_in_english_are_left_out() -> None:
         ("Berapa ongkirnya?", "cost"),
         ("Verkaufen Sie Elefanten?", "verkaufen elefanten"),
         ("Haben Sie das Zelt Larch?", "tent larch"),
+        ("Wie schwer ist das Zelt?", "heavy"),
+        ("Sind die Zelte schwer entflammbar?", "tent"),
+        ("Do my points run out?", "points expire"),
+        ("Did you run out of tents?", "run out tent"),
     ]
     misses = [(question, got) for question, words in table if (got := search_words(question)) != words]
     assert misses == []
