@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _measured(rounds: int) -> dict[str, float]:
     took: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
-        options = ("--json", "--no-browser", "--no-rate-limits", "--port", "0", "--data", folder)
+        options = ("--json", "--empty", "--no-browser", "--no-rate-limits", "--port", "0", "--data", folder)
         async with running("-m", "demo", *options, "--env", "SLACK_RATE=1000") as told, aiohttp.ClientSession() as http:
             desk = Desk(http, json.loads(told)["slack"])
             for number in range(rounds):

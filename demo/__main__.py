@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from demo.model.server import Pace
+from demo.opening import play_opening
 from demo.program import NotReady
 from demo.world import COMMAND, MANIFEST, PAGES, PortTaken, World, open_world
 
@@ -55,7 +56,13 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
             return 0
         _announce(world, options)
         world.program.on_crash = _report_crash
+        # A real model is not asked anything that no visitor has asked.
+        is_opened = world.stand_in is not None and not options.empty
+        opening = asyncio.create_task(play_opening(world.workspace)) if is_opened else None
         await stopped.wait()
+        if opening is not None:
+            opening.cancel()
+            await asyncio.wait([opening])
     return 0
 
 
@@ -126,6 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kb", type=_existing, default=os.environ.get("KB_PATH") or str(PAGES), help="help pages")
     parser.add_argument("--data", type=Path, help="keep database, index and log here (default: a temporary folder)")
     parser.add_argument("--env", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting")
+    parser.add_argument(
+        "--empty", action="store_true", help="begin without the conversations that stand there at first"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON line with every address instead")
     parser.add_argument("--no-browser", action="store_true", help="do not open the page")
     parser.add_argument(

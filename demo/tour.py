@@ -1,14 +1,17 @@
-"""What the guided tour plays: five journeys of the product, in the words of its customers and staff.
+"""What the guided tour plays: six journeys of the product, in the words of its customers and staff.
+
+Three of them make the short tour of 40 seconds: what a support team asks first.
 
 question    a question from the help pages
 order       an order, asked for in Indonesian
 person      "a person, please", and the person who comes
 angry       a customer who has had enough
+draft       a reply that an agent has drafted and sends
 killed      the product's process killed in the middle of an answer
 """
 
 from demo.program import Program
-from local_slack.page.guide import Guide, Journey, Tour
+from local_slack.page.guide import Guide, Journey, Playlist, Tour
 
 _A, _B, _STAFF = "U0CUSTOMERA", "U0CUSTOMERB", "U0AGENTA"
 _DM_A, _DM_B, _CASES = "D0CUSTOMERA", "D0CUSTOMERB", "C0AGENTS"
@@ -25,11 +28,14 @@ def build_tour(program: Program, *, pace: float = 1.0) -> Tour:
         Journey(
             "order", "An order, in Indonesian", "Every look-up is a line, in the language of the question.", _order
         ),
-        Journey("person", "“A person, please”", "The card on the right, and words that cross both ways.", _person),
+        Journey("person", "“A person, please”", "The team gets a card, and words cross both ways.", _person),
         Journey("angry", "An angry customer", "No machine argues: the case goes up, urgent and summed up.", _angry),
+        Journey("draft", "A drafted reply", "Proposed from the help page, read and sent by a person.", _draft),
         Journey("killed", "Killed mid-answer", "The light goes out, and nothing is lost or said twice.", killed),
     )
-    return Tour(journeys, "Frontdesk in two minutes", pace)
+    short = Playlist("short", "Play 40 seconds", ("angry", "draft", "killed"))
+    long = Playlist("long", "Play all, 2 minutes", [each.id for each in journeys])
+    return Tour(journeys, "See it work", pace, (short, long))
 
 
 async def _question(guide: Guide) -> None:
@@ -59,7 +65,7 @@ async def _person(guide: Guide) -> None:
     await guide.shows("left", _A, _DM_A)
     guide.tells("A customer wants no machine at all.")
     await guide.writes("left", "I would like to talk to a person, please.")
-    guide.tells("Look right: the agents' channel has a card, and the assistant is silent from here on.")
+    guide.tells("The team's channel gets a card, and the assistant is silent from here on.")
     card = await guide.finds("right", "case.claim")
     await guide.pauses(2.5)
     await guide.shows("right", _STAFF, _CASES)
@@ -96,7 +102,28 @@ async def _angry(guide: Guide) -> None:
     await guide.shows("right", _STAFF, _CASES)
     await guide.finds("right", "case.claim")
     guide.tells("The card says why it is there and sums up what was said, so that nobody has to ask again.")
-    await guide.pauses(5)
+    await guide.pauses(3)
+
+
+async def _draft(guide: Guide) -> None:
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.shows("left", _B, _DM_B)
+    guide.tells("Somebody prefers a person, and Agent A takes the case.")
+    await guide.writes("left", "Can I talk to a person? I want to return boots that I wore once.")
+    card = await guide.finds("right", "case.claim")
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.presses("right", "case.claim")
+    await guide.finds("right", "case.draft")
+    guide.tells("One press drafts replies from the help pages. Nothing leaves before Agent A has read it.")
+    await guide.shows("right", _STAFF, _CASES, card)
+    await guide.presses("right", "case.draft")
+    await guide.finds("right", "draft.send")
+    await guide.pauses(1.5)
+    await guide.presses("right", "draft.send")
+    guide.tells("“Send this”: the customer reads it under the name of Agent A.")
+    await guide.shows("left", _B, _DM_B, guide.thread("left"))
+    await guide.reads("left", "Agent A")
+    await guide.pauses(2.5)
 
 
 async def _killed(guide: Guide, program: Program) -> None:
@@ -108,7 +135,7 @@ async def _killed(guide: Guide, program: Program) -> None:
     try:
         await program.kill()
         guide.tells("Killed in mid-sentence, as by a power cut (SIGKILL). The light at the top is out.")
-        await guide.pauses(2.5)
+        await guide.pauses(2)
         guide.tells("Slack keeps what is written meanwhile.")
         await guide.writes("left", "And do you ship to Indonesia?")
         await guide.pauses(1)
@@ -118,7 +145,7 @@ async def _killed(guide: Guide, program: Program) -> None:
     await guide.is_back()
     guide.tells("It is back, finds in its database what it owes, and goes on where it stopped.")
     await guide.is_answered("left")
-    await guide.pauses(2)
+    await guide.pauses(1)
     await guide.is_answered("left")
     guide.tells("Above, the whole answer, once and in its place; here, the answer to what came meanwhile.")
-    await guide.pauses(5)
+    await guide.pauses(3)

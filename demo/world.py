@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from aiohttp import web
 
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
@@ -29,6 +30,7 @@ PAGES = ROOT / "demo" / "kb.yml"
 """The invented shop's help pages, and a few notes that only its staff may see."""
 DESK_FILE = ROOT / "demo" / "desk.yml"
 """What the invented shop says about its desk: its name, its rules, its helplines."""
+HINT = "Write as a customer, answer as an agent, or play the tour."
 LINK_HOSTS = "help.example.com"
 COMMAND = (sys.executable, "-P", "-m", "bot", "serve")
 
@@ -129,9 +131,10 @@ async def open_world(
                     port=port,
                     routes=_controls(program),
                     rate_limits=rate_limits,
+                    hint=HINT,
                     notice=notice,
                     tour=build_tour(program, pace=tour_pace),
-                    config=read_manifest(manifest),
+                    config=read_manifest(manifest) | {"team": {"name": _shop_name()}},
                 )
             )
         except OSError as error:
@@ -156,9 +159,13 @@ async def open_world(
         yield World(workspace, stand_in, shop, program, notice)
 
 
+def _shop_name() -> str:
+    return str(yaml.safe_load(DESK_FILE.read_text("utf-8"))["shop"])
+
+
 def _notice(environ: Mapping[str, str]) -> str:
     if not environ.get("OPENAI_API_KEY"):
-        return "Answers by an offline stand-in that follows rules, not by a language model"
+        return "Answers by rules, not by a language model"
     return f"Answers by {environ.get('OPENAI_MODEL') or 'the default model'}"
 
 

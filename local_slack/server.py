@@ -51,6 +51,7 @@ async def open_workspace(
     rules: Rules | None = None,
     clock: Clock | None = None,
     config: dict[str, Any] | None = None,
+    hint: str = "",
     notice: str = "",
     keep: Path | None = None,
     tour: Tour | None = None,
@@ -60,7 +61,8 @@ async def open_workspace(
     `port` 0 takes a free one. `routes` are served beside the workspace's own; those under `/_` want `secret`, like
     `/_local/*`. Tokens and secrets that are not given are new. With `events_url` the app is reached by signed HTTP,
     otherwise by Socket Mode. `rules` overrides `rate_limits`. `config` is what local_slack.seed.configure takes,
-    `notice` a line for the page about who really answers, `tour` what the page plays by itself.
+    `hint` a line for the page about what one can do in it, `notice` one about who really answers, `tour` what the page
+    plays by itself.
     With `keep` the workspace is kept in that file; its tokens and secrets count unless others are given.
     Raises ValueError for an address that is not loopback or a file that is no workspace, OSError for an address that is
     taken.
@@ -89,7 +91,7 @@ async def open_workspace(
             [
                 *Transfers(workspace, faults).routes(),
                 *sockets.routes(),
-                *page.routes(workspace, notice=notice, tour=tour, breaking=Breaking(faults, local.arm)),
+                *page.routes(workspace, hint=hint, notice=notice, tour=tour, breaking=Breaking(faults, local.arm)),
                 *routes,
             ]
         )

@@ -107,7 +107,8 @@ class World:
 async def open_demo(http: aiohttp.ClientSession, settings: Mapping[str, str], *, pace: float) -> AsyncIterator[World]:
     """Start the demo, and leave nothing of it. With OPENAI_API_KEY set, that model answers."""
     with tempfile.TemporaryDirectory(prefix="conversations-") as folder, tempfile.TemporaryFile() as errors:
-        arguments = ["--json", "--no-browser", "--no-rate-limits", "--port", "0", "--pace", str(pace), "--data", folder]
+        quiet = ["--json", "--empty", "--no-browser", "--no-rate-limits"]
+        arguments = [*quiet, "--port", "0", "--pace", str(pace), "--data", folder]
         arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "demo", *arguments),

@@ -11,8 +11,12 @@ from local_slack.page.picture import Picture
 from local_slack.page.screen import SIDES, Screen
 from local_slack.page.tour import strip
 
+WHOSE = {"left": "Customer's", "right": "Agents'"}
 
-def document(screen: Screen, *, notice: str, world: tuple[str, ...], tour: Tour, breaking: Breaking | None) -> str:
+
+def document(
+    screen: Screen, *, hint: str, notice: str, world: tuple[str, ...], tour: Tour, breaking: Breaking | None
+) -> str:
     """The whole page as it looks at first."""
     picture = screen.draw()
     attributes = {name: value for (id_, name), value in picture.attributes.items() if id_ == "page"}
@@ -31,12 +35,14 @@ def document(screen: Screen, *, notice: str, world: tuple[str, ...], tour: Tour,
         element("script", {"src": "/static/page.js", "defer": True}, ""),
         element("script", {"src": "/static/tables.js", "defer": True}, ""),
         element("script", {"src": "/static/panels.js", "defer": True}, ""),
+        element("script", {"src": "/static/keys.js", "defer": True}, ""),
     )
     completions = json.dumps(frame.completions(screen.workspace))
     body = element(
         "body",
         {"id": "page", "data-show": "both", "data-completions": completions, **attributes},
-        _top_bar(screen, picture, notice, tour, breaking),
+        [_skip(side) for side in SIDES],
+        _top_bar(screen, picture, (hint, notice), tour, breaking),
         strip(tour) if tour.journeys else None,
         element("main", {"class": "halves"}, [_half(side, picture) for side in SIDES]),
         panel(screen.workspace.app.name, world) if breaking else None,
@@ -47,7 +53,14 @@ def document(screen: Screen, *, notice: str, world: tuple[str, ...], tour: Tour,
     return f"<!doctype html>\n{element('html', {'lang': 'en'}, head, body)}"
 
 
-def _top_bar(screen: Screen, picture: Picture, notice: str, tour: Tour, breaking: Breaking | None) -> Html:
+def _skip(side: str) -> Html:
+    """A link past the bar, the tour and the sidebars, seen while it has the focus."""
+    attributes = {"class": "skip", "href": f"#{side}-channel", "data-skip": side}
+    return element("a", attributes, f"Skip to the {WHOSE[side].lower()} conversation")
+
+
+def _top_bar(screen: Screen, picture: Picture, words: tuple[str, str], tour: Tour, breaking: Breaking | None) -> Html:
+    """`words`: what one can do here, and who really answers."""
     views = [
         element(
             "button",
@@ -55,6 +68,7 @@ def _top_bar(screen: Screen, picture: Picture, notice: str, tour: Tour, breaking
                 "type": "button",
                 "data-show": show,
                 "aria-pressed": "true" if show == "both" else "false",
+                "tabindex": None if show == "left" else "-1",
                 "title": label,
             },
             icon(shape),
@@ -66,53 +80,41 @@ def _top_bar(screen: Screen, picture: Picture, notice: str, tour: Tour, breaking
             ("right", "list", "Agents"),
         )
     ]
+    hint, notice = words
     told = "A local stand-in for Slack" + (f" · {notice}" if notice else "")
     return element(
         "header",
         {"class": "bar"},
-        element("span", {"class": "mark"}, icon("bell")),
+        element("span", {"class": "mark"}, icon("shop")),
         element(
             "div",
             {"class": "title"},
-            element("b", {"class": "team"}, screen.workspace.team.name),
-            element("span", {"class": "notice", "title": told}, told),
-        ),
-        element("div", {"class": "views", "role": "group", "aria-label": "Show"}, views),
-        element("span", {"class": "presence", "id": "presence", "aria-live": "polite"}, picture.parts["presence"]),
-        _panel_button("tour", "compass", "Tour") if tour.journeys else None,
-        _panel_button("faults", "bolt", "Faults") if breaking else None,
-        element(
-            "button",
-            {
-                "type": "button",
-                "class": "bar-button",
-                "data-do": "inspect",
-                "aria-expanded": "false",
-                "title": "Inspector",
-            },
-            icon("pulse"),
-            element("span", None, "Inspector"),
+            element("h1", {"class": "team"}, screen.workspace.team.name),
+            element("span", {"class": "to-do"}, hint) if hint else None,
+            element("span", {"class": "notice"}, told),
         ),
         element(
-            "button",
-            {
-                "type": "button",
-                "class": "bar-button",
-                "data-theme-toggle": True,
-                "aria-label": "Light or dark",
-                "title": "Theme",
-            },
-            icon("sun"),
-            icon("moon"),
+            "div",
+            {"class": "bar-tools", "role": "toolbar", "aria-label": "The page", "data-rove": "row"},
+            element("div", {"class": "views", "role": "group", "aria-label": "Show"}, views),
+            element("span", {"class": "presence", "id": "presence", "aria-live": "polite"}, picture.parts["presence"]),
+            _panel_button("tour", "compass", "Tour") if tour.journeys else None,
+            _panel_button("faults", "bolt", "Faults") if breaking else None,
+            _bar_button("Inspector", icon("pulse"), **{"data-do": "inspect", "aria-expanded": "false"}),
+            _bar_button("Light or dark", icon("sun"), icon("moon"), **{"data-theme-toggle": True}),
         ),
     )
 
 
 def _panel_button(panel: str, drawn: str, label: str) -> Html:
     """Opens and closes one of the page's panels."""
-    attributes = {"type": "button", "class": "bar-button", "data-panel": panel, "aria-controls": panel, "title": label}
-    closed = {"aria-expanded": "false", "aria-label": label}
-    return element("button", attributes | closed, icon(drawn), element("span", None, label))
+    return _bar_button(label, icon(drawn), **{"data-panel": panel, "aria-controls": panel, "aria-expanded": "false"})
+
+
+def _bar_button(label: str, *drawn: Html, **attributes: str | bool) -> Html:
+    """A button of the bar: its icons and its word, of which a narrow window shows the icons alone."""
+    own: dict[str, str | bool] = {"type": "button", "class": "bar-button", "title": label, "aria-label": label}
+    return element("button", own | attributes | {"tabindex": "-1"}, *drawn, element("span", None, label))
 
 
 def _half(side: str, picture: Picture) -> Html:
@@ -123,10 +125,11 @@ def _half(side: str, picture: Picture) -> Html:
         extra = {key.replace("_", "-"): value for key, value in more.items()}
         return element(tag, {"id": id_, "class": css, **extra, **own}, inside)
 
-    log = {"role": "log", "aria_live": "polite", "tabindex": "0"}
+    log = {"role": "log", "aria_live": "polite"}
+    whose = WHOSE[side]
     channel = element(
         "section",
-        {"class": "channel", "aria-label": "Conversation"},
+        {"class": "channel", "id": f"{side}-channel", "tabindex": "-1", "aria-label": f"{whose} conversation"},
         part("head", "header", "head"),
         part("list", "div", "list", **log, aria_label="Messages"),
         part("home", "div", "home-scroll"),
@@ -135,7 +138,7 @@ def _half(side: str, picture: Picture) -> Html:
     )
     thread = element(
         "section",
-        {"class": "thread", "aria-label": "Thread"},
+        {"class": "thread", "aria-label": f"{whose} thread"},
         part("thread-head", "header", "head"),
         part("thread-list", "div", "list", **log, aria_label="Replies"),
         part("thread-status", "div", "status"),
@@ -143,14 +146,13 @@ def _half(side: str, picture: Picture) -> Html:
         part("thread-composer", "div", "write"),
     )
     own = {key: value for (owner, key), value in picture.attributes.items() if owner == side}
-    label = "Customer" if side == "left" else "Agents"
     return element(
         "section",
-        {"id": side, "class": "half", "data-half": side, "aria-label": f"{label} half", **own},
+        {"id": side, "class": "half", "data-half": side, "aria-label": f"{whose} half", **own},
         element(
             "div",
             {"class": "frame", "id": f"{side}-frame"},
-            part("side", "nav", "side", aria_label="Channels and apps"),
+            part("side", "nav", "side", aria_label=f"{whose} channels", data_rove="column"),
             channel,
             thread,
         ),

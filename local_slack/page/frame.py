@@ -8,7 +8,7 @@ from local_slack.page.icons import icon
 from local_slack.page.look import Look
 from local_slack.page.loose import Json, mapping, sequence, string
 from local_slack.page.markup import Names, plain
-from local_slack.page.message import avatar
+from local_slack.page.message import ENTRY, avatar
 from local_slack.page.render import blocks
 from local_slack.workspace import Channel, Workspace
 
@@ -33,10 +33,10 @@ def sidebar(workspace: Workspace, half: Half, unread: Mapping[str, int]) -> Html
     return join(
         [
             _who(workspace, half),
-            _seek(),
-            element("h2", None, "Channels"),
+            _seek(is_stop=half.channel not in {each.id for each in (*seen, *direct)}),
+            element("h3", None, "Channels"),
             element("ul", None, [element("li", None, each) for each in channels]),
-            element("h2", None, "Apps"),
+            element("h3", None, "Apps"),
             element("ul", None, [element("li", None, each) for each in apps]),
         ]
     )
@@ -65,10 +65,14 @@ def _who(workspace: Workspace, half: Half) -> Html:
     )
 
 
-def _seek() -> Html:
-    attributes = {"type": "button", "class": "place seek", "data-do": "search_open", "aria-keyshortcuts": "Control+K"}
+def _seek(*, is_stop: bool) -> Html:
+    """The way to the search. It is a stop of the Tab key itself where no place in the sidebar is the shown one."""
+    keyboard = {"aria-keyshortcuts": "Control+K", "tabindex": "0" if is_stop else "-1"}
+    attributes = {"type": "button", "class": "place seek", "data-do": "search_open"}
     keys = element("span", {"class": "keys", "aria-hidden": "true"}, "Ctrl K")
-    return element("button", attributes, icon("search"), element("span", {"class": "place-name"}, "Search"), keys)
+    return element(
+        "button", attributes | keyboard, icon("search"), element("span", {"class": "place-name"}, "Search"), keys
+    )
 
 
 def _place(
@@ -83,6 +87,7 @@ def _place(
         "data-do": "look",
         "data-channel": id_,
         "aria-current": "page" if is_current else None,
+        "tabindex": None if is_current else "-1",
         "data-unread": bool(count),
     }
     return element(
@@ -106,7 +111,7 @@ def head(workspace: Workspace, half: Half) -> Html:
             [
                 opener,
                 icon(_channel_icon(channel)),
-                element("h1", None, channel.name),
+                element("h2", None, channel.name),
                 element("span", {"class": "topic"}, channel.topic) if channel.topic else None,
                 element("span", {"class": "members", "title": f"{count} members"}, icon("person"), str(count)),
             ]
@@ -116,9 +121,9 @@ def head(workspace: Workspace, half: Half) -> Html:
         [
             opener,
             avatar(app(workspace)),
-            element("h1", None, workspace.app.name),
+            element("h2", None, workspace.app.name),
             element("span", {"class": "badge"}, "APP"),
-            element("div", {"class": "tabs", "role": "tablist"}, tabs),
+            element("div", {"class": "tabs", "role": "tablist", "aria-label": "Views", "data-rove": "row"}, tabs),
         ]
     )
 
@@ -130,6 +135,7 @@ def _tab(half: Half, name: str, drawn: str) -> Html:
         "aria-label": name.title(),
         "data-do": f"tab_{name}",
         "aria-selected": "true" if name == half.tab else "false",
+        "tabindex": None if name == half.tab else "-1",
     }
     return element("button", attributes, icon(drawn), element("span", {"class": "tab-name"}, name.title()))
 
@@ -143,12 +149,12 @@ def empty(workspace: Workspace, half: Half) -> Html:
     else:
         drawn = element("span", {"class": "avatar avatar-place"}, icon(_channel_icon(channel)))
         title, said = f"#{channel.name}", channel.topic or f"This is the beginning of #{channel.name}."
-    words = [element("h2", None, title), element("p", None, said)]
+    words = [element("h3", None, title), element("p", None, said)]
     return element("div", {"class": "empty", "id": f"{half.side}-empty"}, drawn, words)
 
 
 def prompts(workspace: Workspace, half: Half, thread: str) -> Html:
-    """Suggested messages; those of a whole direct message only until the conversation has begun."""
+    """Suggested messages; those of a whole direct message while no conversation in it is open."""
     given = _suggested(workspace, half, thread)
     chips = [
         element(
@@ -164,7 +170,7 @@ def prompts(workspace: Workspace, half: Half, thread: str) -> Html:
 
 def _suggested(workspace: Workspace, half: Half, thread: str) -> Json:
     """What the app suggests here, or else its manifest; a plain app has no manifest that does."""
-    if half.tab == "home" or (not thread and workspace.messages.get(half.channel)):
+    if half.tab == "home" or (not thread and half.thread):
         return {}
     static = {"prompts": workspace.suggested_prompts} if workspace.channels[half.channel].is_im and not thread else {}
     return workspace.prompts.get((half.channel, thread)) or static
@@ -210,7 +216,7 @@ def _adding(workspace: Workspace) -> Html:
     """The way to attach a file; a menu where the app offers global shortcuts besides."""
     attributes = {"type": "button", "class": "attach", "aria-label": "Attach a file", "title": "Attach a file"}
     offered = [
-        element("button", {"type": "button", "data-do": "global_shortcut", "data-name": id_}, icon("bolt"), name)
+        element("button", ENTRY | {"data-do": "global_shortcut", "data-name": id_}, icon("bolt"), name)
         for id_, name in shortcuts(workspace, "global")
     ]
     if not offered:
@@ -222,9 +228,9 @@ def _adding(workspace: Workspace) -> Html:
         element("summary", opener, icon("plus")),
         element(
             "div",
-            {"class": "menu-list"},
-            element("button", attributes, icon("clip"), "Attach a file"),
-            element("div", {"class": "menu-title"}, workspace.app.name),
+            {"class": "menu-list", "role": "menu", "aria-label": "Files and shortcuts"},
+            element("button", ENTRY | {"class": "attach"}, icon("clip"), "Attach a file"),
+            element("div", {"class": "menu-title", "role": "presentation"}, workspace.app.name),
             offered,
         ),
     )

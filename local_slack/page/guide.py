@@ -35,6 +35,17 @@ class Journey:
 
 
 @dataclass(frozen=True, slots=True)
+class Playlist:
+    """Journeys that play one after the other."""
+
+    id: str
+    label: str
+    """What its button says."""
+    journeys: Sequence[str]
+    """The ids of the journeys, in the order in which they play."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tour:
     """The journeys in the order in which they are offered."""
 
@@ -42,6 +53,14 @@ class Tour:
     title: str
     pace: float = 1.0
     """A factor of all pauses; 0 for none."""
+    playlists: Sequence[Playlist] = ()
+    """What can be played with one press. Without any, it is all journeys in their order."""
+
+    def chosen(self, wanted: str) -> list[Journey]:
+        """The journeys of a playlist or the journey of that id; all of them for ""."""
+        known = {each.id: each for each in self.journeys}
+        listed = next((each.journeys for each in self.playlists if each.id == wanted), [wanted] if wanted else known)
+        return [known[id_] for id_ in listed if id_ in known]
 
 
 @dataclass(slots=True)
@@ -140,9 +159,11 @@ class Guide:
         await self.sees(lambda: self._is_answered(stand))
 
     async def reads(self, side: str, words: str) -> None:
-        """Until these words stand in the half's thread."""
+        """Until these words stand in the half's thread, be it as the name that a message is posted under."""
         stand = self._stands[side]
-        await self.sees(lambda: any(words in str(each.get("text")) for each in self._thread(stand)))
+        await self.sees(
+            lambda: any(words in f"{each.get('username')} {each.get('text')}" for each in self._thread(stand))
+        )
 
     async def is_back(self) -> None:
         """Until the app is connected."""

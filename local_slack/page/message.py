@@ -32,6 +32,8 @@ _TELLING = (
 )
 
 
+ENTRY = {"type": "button", "role": "menuitem", "tabindex": "-1"}
+"""The attributes of a menu's entry; the arrow keys reach it."""
 _DELETE = json.dumps(
     {
         "title": "Delete message",
@@ -146,7 +148,8 @@ def message(data: Mapping[str, Any], said: Html, setting: Setting, names: Names)
         element("span", {"class": "badge badge-soft"}, author.badge) if author.badge else None,
         time,
     )
-    edited = element("span", {"class": "edited"}, "(edited)") if data.get("edited") else None
+    is_edited = data.get("edited") and not (author.is_app or data.get("username"))
+    edited = element("span", {"class": "edited"}, "(edited)") if is_edited else None
     spoken = [element("div", {"class": "said"}, said), edited]
     return element(
         "article",
@@ -272,33 +275,39 @@ def _tools(*, is_mine: bool, in_thread: bool, shortcuts: tuple[tuple[str, str], 
     """The buttons that appear over a message under the pointer or the focus."""
 
     def tool(what: str, drawn: str, label: str) -> Html:
-        attributes = {"type": "button", "class": "tool", "data-do": what, "aria-label": label, "title": label}
+        named = {"aria-label": label, "title": label, "tabindex": "-1"}
+        attributes = {"type": "button", "class": "tool", "data-do": what, **named}
         return element("button", attributes, icon(drawn))
 
     reactions = [
         element(
             "button",
-            {"type": "button", "data-do": "react", "data-name": name, "aria-label": f"React with {name}"},
+            ENTRY | {"data-do": "react", "data-name": name, "aria-label": f"React with {name}"},
             emoji(name),
         )
         for name in QUICK_REACTIONS
     ]
+    more = {"class": "tool", "aria-label": "More actions", "title": "More actions", "tabindex": "-1"}
     picker = element(
         "details",
         {"class": "menu"},
         element("summary", {"class": "tool", "aria-label": "Add a reaction", "title": "Add a reaction"}, icon("smile")),
-        element("div", {"class": "menu-list menu-row"}, reactions),
+        element("div", {"class": "menu-list menu-row", "role": "menu", "aria-label": "Reactions"}, reactions),
     )
     return element(
         "div",
-        {"class": "tools", "role": "group", "aria-label": "Message actions"},
+        {"class": "tools", "role": "toolbar", "aria-label": "Message actions", "data-rove": "row"},
         picker,
         None if in_thread else tool("thread", "thread", "Reply in thread"),
         element(
             "details",
             {"class": "menu"},
-            element("summary", {"class": "tool", "aria-label": "More actions", "title": "More actions"}, icon("more")),
-            element("div", {"class": "menu-list"}, _more(is_mine=is_mine, shortcuts=shortcuts)),
+            element("summary", more, icon("more")),
+            element(
+                "div",
+                {"class": "menu-list", "role": "menu", "aria-label": "This message"},
+                _more(is_mine=is_mine, shortcuts=shortcuts),
+            ),
         ),
     )
 
@@ -307,8 +316,8 @@ def _more(*, is_mine: bool, shortcuts: tuple[tuple[str, str], ...]) -> list[Html
     """What the menu of a message offers."""
 
     def entry(what: str, drawn: str, label: str, **attributes: str) -> Html:
-        named = {"type": "button", "data-do": what, **{f"data-{name}": value for name, value in attributes.items()}}
-        return element("button", named, icon(drawn), label)
+        named = {"data-do": what, **{f"data-{name}": value for name, value in attributes.items()}}
+        return element("button", ENTRY | named, icon(drawn), label)
 
     own = [
         entry("edit_here", "pencil", "Edit message"),

@@ -285,6 +285,7 @@ def _overflow(data: Json, parent: Json, look: Look) -> Html:
             {
                 "type": "button",
                 "role": "menuitem",
+                "tabindex": "-1",
                 "data-do": "click",
                 **named,
                 "data-value": string(each.get("value")),
@@ -294,7 +295,8 @@ def _overflow(data: Json, parent: Json, look: Look) -> Html:
         for each in _options(data)
     ]
     opener = element("summary", {"class": "button button-more", "aria-label": "More actions"}, icon("more"))
-    return element("details", {"class": "menu"}, opener, element("div", {"class": "menu-list", "role": "menu"}, items))
+    drop = element("div", {"class": "menu-list", "role": "menu", "aria-label": "Choices"}, items)
+    return element("details", {"class": "menu"}, opener, drop)
 
 
 def _select(data: Json, parent: Json, look: Look) -> Html:

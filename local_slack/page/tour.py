@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from local_slack.page.guide import Guide, Journey, Tour
+from local_slack.page.guide import Guide, Journey, Playlist, Tour
 from local_slack.page.html import Html, element, join
 from local_slack.page.icons import icon
 from local_slack.page.loose import Json
@@ -14,7 +14,7 @@ from local_slack.workspace import SlackError
 logger = logging.getLogger(__name__)
 
 BROKEN_OFF = "That took longer than it should; the inspector shows what happened. Play it again, or choose another."
-BETWEEN_SECONDS = 2.5
+BETWEEN_SECONDS = 1.5
 
 
 class Player:
@@ -32,8 +32,8 @@ class Player:
         self._turn = asyncio.Lock()
 
     async def play(self, wanted: str) -> None:
-        """Begin a journey by its id, or all of them for ""; what plays already is broken off."""
-        chosen = [each for each in self._tour.journeys if wanted in ("", each.id)]
+        """Begin a journey or playlist by its id, or all of them for ""; what plays already is broken off."""
+        chosen = self._tour.chosen(wanted)
         async with self._turn:
             await self._stop()
             self._task = asyncio.create_task(self._play_all(chosen))
@@ -94,24 +94,37 @@ class Player:
 
 def strip(tour: Tour) -> Html:
     """The tour's place on the page, still empty; the page's script opens it, at the first visit by itself."""
-    everything = {"type": "button", "class": "button button-primary", "data-do": "tour"}
-    close = {"type": "button", "class": "tool", "data-panel": "tour", "aria-label": "Close the tour"}
+    close = {"type": "button", "class": "tool", "data-panel": "tour", "aria-label": "Close the tour", "tabindex": "-1"}
+    playlists = tour.playlists or (Playlist("", "Play all", ()),)
     head = element(
         "header",
         None,
         element("h2", None, tour.title),
         element("div", {"id": "tour-told", "class": "told", "role": "status"}),
-        element("button", everything, icon("play"), "Play all"),
+        element("div", {"class": "plays"}, [_play(at, each) for at, each in enumerate(playlists)]),
         element("button", close, icon("close")),
     )
     attributes = {"id": "tour", "class": "tour", "aria-label": "Guided tour", "hidden": True}
     journeys = element("ol", {"id": "tour-journeys", "class": "journeys"})
-    return element("aside", attributes, head, journeys)
+    tools = {"role": "toolbar", "aria-label": "What can be played", "data-rove": "row"}
+    return element("aside", attributes, element("div", tools, head, journeys))
+
+
+def _play(at: int, playlist: Playlist) -> Html:
+    """The first button is the stop of the Tab key; the arrow keys reach the others and the journeys."""
+    attributes = {
+        "type": "button",
+        "class": "button" if at else "button button-primary",
+        "data-do": "tour",
+        "data-name": playlist.id or None,
+        "tabindex": "-1" if at else None,
+    }
+    return element("button", attributes, icon("play"), playlist.label)
 
 
 def _told(words: str, playing: Journey | None) -> Html:
     if playing is None:
-        return element("span", None, words or "Five journeys that play by themselves, with the clicks of a person.")
+        return element("span", None, words or "Scenes that play by themselves, with the clicks of a person.")
     stop = {"type": "button", "class": "text-button", "data-do": "tour_stop"}
     dots = element("span", {"class": "dots", "aria-hidden": "true"})
     return join([dots, element("span", None, words), element("button", stop, "Stop the tour")])
@@ -126,6 +139,7 @@ def _card(number: int, journey: Journey, state: str) -> Html:
         "data-name": journey.id,
         "data-state": state,
         "aria-current": "step" if state == "playing" else None,
+        "tabindex": "-1",
     }
     mark = icon("check") if state == "played" else str(number)
     spoken = {"playing": " (plays)", "played": " (played)"}.get(state)

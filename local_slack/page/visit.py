@@ -56,9 +56,15 @@ _PROBLEMS = {
 
 
 def routes(
-    workspace: Workspace, *, notice: str = "", tour: Tour | None = None, breaking: Breaking | None = None
+    workspace: Workspace,
+    *,
+    hint: str = "",
+    notice: str = "",
+    tour: Tour | None = None,
+    breaking: Breaking | None = None,
 ) -> list[web.RouteDef]:
-    """The page, its files and its socket. `notice` tells who really answers, as "Answers by …".
+    """The page, its files and its socket. `hint` says in one line what one can do here, `notice` who really
+    answers, as "Answers by …".
 
     Without `tour` and `breaking` the page has neither a guided tour nor a faults menu.
     """
@@ -67,7 +73,7 @@ def routes(
     async def page(request: web.Request) -> web.Response:
         _check_secret(request, workspace)
         screen = Screen(workspace, request.query)
-        text = document(screen, notice=notice, world=_world(request.app), tour=tour, breaking=breaking)
+        text = document(screen, hint=hint, notice=notice, world=_world(request.app), tour=tour, breaking=breaking)
         return web.Response(text=text, content_type="text/html", headers=HEADERS)
 
     async def socket(request: web.Request) -> web.WebSocketResponse:

@@ -49,7 +49,7 @@ async def choose(message: Locator, name: str) -> None:
     """An entry of a message's menu."""
     await message.hover()
     await message.get_by_label("More actions").first.click()
-    await message.get_by_role("button", name=name).click()
+    await message.get_by_role("menuitem", name=name).click()
 
 
 async def shoot(page: Page, name: str) -> None:

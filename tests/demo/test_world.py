@@ -90,7 +90,7 @@ async def test_everything_is_described_for_programs(tmp_path: Path) -> None:
         async with aiohttp.ClientSession() as session, session.get(told["page"]) as page:
             text = await page.text()
     assert page.status == 200
-    assert "offline stand-in" in text
+    assert "not by a language model" in text
 
 
 async def test_a_real_model_is_used_when_its_key_is_set_and_the_page_says_so(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.async_api import Browser, Page, async_playwright
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = (
@@ -57,6 +58,41 @@ TOO_FAINT = """async () => {
   return [...found];
 }"""
 """Text whose contrast to what lies behind it is below WCAG's AA, when nothing fades any more."""
+
+CUT_OFF = """() => {
+  const shown = (each) => each.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const pen = document.createElement("canvas").getContext("2d");
+  const hint = (field, style) => {
+    if (!field.placeholder || field.value) return false;
+    pen.font = style.font;
+    const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return pen.measureText(field.placeholder).width > room + 0.5;
+  };
+  const found = [];
+  for (const each of document.querySelectorAll("body *")) {
+    if (!shown(each) || !each.clientWidth) continue;
+    const style = getComputedStyle(each);
+    const across = style.textOverflow === "ellipsis" && each.scrollWidth > each.clientWidth;
+    const below = style.webkitLineClamp !== "none" && each.scrollHeight > each.clientHeight + 1;
+    const cut = each.matches("input, textarea") ? hint(each, style) : across || below;
+    if (cut) found.push(`${each.className}: ${each.placeholder ?? each.textContent}`);
+  }
+  return found;
+}"""
+"""Text that is not all to be seen: what ends in an ellipsis, and what a field's placeholder has no room for."""
+
+
+async def violations(tab: Page) -> list[str]:
+    """What axe-core finds on the page that is serious or critical, a line for each element."""
+    if not await tab.evaluate("'axe' in window"):
+        await tab.evaluate(AXE_SCRIPT)
+    found = await tab.evaluate("axe.run({ resultTypes: ['violations'] })")
+    return [
+        f"{each['id']}: {node['html'][:200]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -443,7 +443,7 @@ async def open_world(
 
     `is_read`: the knowledge base of the shop's own pages is there already.
     """
-    arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
+    arguments = ["--json", "--empty", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
     arguments += ["--kb", str(kb)] if kb else []
     arguments += ["--ingress-only"] if ingress_only else []
     arguments += ["--manifest", str(manifest)] if manifest else []

@@ -181,7 +181,7 @@ async def test_a_narrow_window_shows_one_half_at_a_time(stage: Stage) -> None:
         await tab.locator("#right .back").click()
         await tab.locator("#right .channel .menu-button").click()
         await tab.locator(f'#right .place[data-channel="{SUPPORT}"]').click()
-        await expect(tab.locator("#right h1")).to_have_text("support")
+        await expect(tab.locator("#right .channel .head h2")).to_have_text("support")
 
 
 async def test_the_inspector_lists_what_happens_with_its_payload(stage: Stage) -> None:

@@ -208,6 +208,13 @@ def test_a_message_shows_who_wrote_when_and_what() -> None:
     assert "Hello(edited)" in drawn.words
 
 
+def test_only_what_a_person_edited_is_marked_as_edited() -> None:
+    data = {"ts": "1.1", "text": "It left on Monday.", "bot_id": "B1", "edited": {"user": "U0APP"}}
+    for author, more in ((Author("U0APP", "Frontdesk", is_app=True), {}), (CUSTOMER, {"username": "Customer A"})):
+        drawn = message(data | more, content(data, LOOK), Setting("m1", author, "C1"), NAMES)
+        assert "(edited)" not in drawn
+
+
 def test_blocks_are_shown_instead_of_the_text() -> None:
     data = {"ts": "1.1", "text": "for notifications", "blocks": [scene.section("for people")]}
     assert Reading(content(data, LOOK)).words == "for people"

@@ -221,12 +221,14 @@ async def test_a_deleted_root_leaves_a_line_and_its_replies(workspace: Workspace
     assert "There" in drawn
 
 
-async def test_suggested_prompts_show_until_the_conversation_begins(workspace: Workspace) -> None:
+async def test_suggested_prompts_show_while_no_conversation_is_open(workspace: Workspace) -> None:
     workspace.prompts[DM, ""] = {"title": "Try", "prompts": [{"title": "Track", "message": "Where is my order?"}]}
     screen = opened(workspace, left=f"{CUSTOMER}:{DM}")
     assert Reading(screen.draw().parts["left-prompts"]).having("data-text") == ["Where is my order?"]
-    await workspace.act.send(CUSTOMER, DM, "hello")
+    screen.go(screen.halves["left"], thread=await workspace.act.send(CUSTOMER, DM, "hello"))
     assert screen.draw().parts["left-prompts"] == ""
+    screen.go(screen.halves["left"], thread="")
+    assert Reading(screen.draw().parts["left-prompts"]).having("data-text") == ["Where is my order?"]
 
 
 async def test_what_an_agent_s_manifest_suggests_shows_until_the_app_suggests_something_else(
@@ -239,8 +241,7 @@ async def test_what_an_agent_s_manifest_suggests_shows_until_the_app_suggests_so
     workspace.prompts[DM, ""] = {"prompts": [{"title": "Track", "message": "Where is my order?"}]}
     assert Reading(screen.draw().parts["left-prompts"]).having("data-text") == ["Where is my order?"]
     workspace.prompts.clear()
-    await workspace.act.send(CUSTOMER, DM, "hello")
-    assert screen.draw().parts["left-prompts"] == ""
+    assert Reading(screen.draw().parts["left-prompts"]).having("data-text") == ["How do I return it?"]
 
 
 async def test_each_kind_of_app_has_its_own_way_to_begin(workspace: Workspace) -> None:

@@ -56,7 +56,7 @@ async def test_the_channels_of_a_narrow_page_close_and_nothing_below_is_hit(stag
         await expect(opener).to_have_attribute("aria-expanded", "false")
         await opener.click()
         await drawer.locator(f'.place[data-channel="{SUPPORT}"]').press("Enter")
-        await expect(tab.locator("#left h1")).to_have_text("support")
+        await expect(tab.locator("#left .channel .head h2")).to_have_text("support")
         await expect(drawer).to_be_hidden()
     assert stage.app.interactions == []
 
@@ -114,7 +114,7 @@ async def test_a_draft_waits_in_its_channel(stage: Stage) -> None:
         left = tab.locator("#left")
         await left.locator(".channel textarea").fill("half a sent")
         await left.locator(f'.place[data-channel="{SUPPORT}"]').click()
-        await expect(left.locator("h1")).to_have_text("support")
+        await expect(left.locator(".channel .head h2")).to_have_text("support")
         await expect(left.locator(".channel textarea")).to_have_value("")
         await left.locator(f'.place[data-channel="{DM}"]').click()
         await expect(left.locator(".channel textarea")).to_have_value("half a sent")
@@ -167,7 +167,7 @@ async def test_global_shortcuts_are_run_from_the_composer_the_slash_and_the_sear
         await composer.get_by_label("Attach a file or run a shortcut").press("Enter")
         await expect(composer.locator(".menu-list button")).to_have_text(["Attach a file", "Report a bug"])
         assert await tab.evaluate(TOO_FAINT) == []
-        await composer.get_by_role("button", name="Report a bug").click()
+        await composer.get_by_role("menuitem", name="Report a bug").click()
         await stage.app.hears(1)
         await expect(composer.locator(".menu-list")).to_be_hidden()
         await composer.locator("textarea").press_sequentially("/rep")
@@ -185,7 +185,7 @@ async def test_global_shortcuts_are_run_from_the_composer_the_slash_and_the_sear
         mine = tab.locator(f'#left .message[data-ts="{ts}"]')
         await mine.hover()
         await mine.get_by_label("More actions").click()
-        await mine.get_by_role("button", name="File a case").click()
+        await mine.get_by_role("menuitem", name="File a case").click()
         await stage.app.hears(4)
     used = [(payload["type"], payload["callback_id"]) for _, payload in stage.app.interactions]
     assert used == [("shortcut", "bug")] * 3 + [("message_action", "case")]
@@ -289,7 +289,7 @@ async def test_a_message_is_edited_and_deleted_and_the_home_tab_is_used(stage: S
         mine = tab.locator(f'#left .message[data-ts="{ts}"]')
         await mine.hover()
         await mine.get_by_label("More actions").click()
-        await mine.get_by_role("button", name="Edit message").click()
+        await mine.get_by_role("menuitem", name="Edit message").click()
         await mine.get_by_label("Edit the message").fill("Where is my lamp?")
         await tab.keyboard.press("Enter")
         await expect(mine.locator(".said")).to_have_text("Where is my lamp?")
@@ -301,7 +301,7 @@ async def test_a_message_is_edited_and_deleted_and_the_home_tab_is_used(stage: S
         await tab.locator("#left").get_by_role("tab", name="Messages").click()
         await mine.hover()
         await mine.get_by_label("More actions").click()
-        await mine.get_by_role("button", name="Delete message").click()
+        await mine.get_by_role("menuitem", name="Delete message").click()
         await tab.get_by_role("button", name="Delete", exact=True).click()
         await expect(mine).to_have_count(0)
     assert stage.app.interactions[0][1]["view"]["type"] == "home"
