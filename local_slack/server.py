@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from local_slack import files, page
+from local_slack import files, page, pictures
 from local_slack.clock import Clock
 from local_slack.faults import Faults
 from local_slack.http_events import HttpEvents
@@ -91,6 +91,7 @@ async def open_workspace(
             [
                 *Transfers(workspace, faults).routes(),
                 *sockets.routes(),
+                *pictures.routes(workspace),
                 *page.routes(workspace, hint=hint, notice=notice, tour=tour, breaking=Breaking(faults, local.arm)),
                 *routes,
             ]

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from local_slack import rich_text
+from local_slack import pictures, rich_text
 from local_slack.workspace import Bot, Channel, Json, User, Usergroup, Workspace
 
 _OF_DELETED = ("id", "team_id", "name", "deleted", "profile", "is_bot", "is_app_user", "updated")
@@ -33,7 +33,7 @@ def user_shape(workspace: Workspace, user: User, bot: Bot, *, include_locale: bo
         "status_emoji_display_info": [],
         "status_expiration": 0,
         "avatar_hash": "",
-        **{f"image_{pixels}": "" for pixels in (24, 32, 48, 72, 192, 512)},
+        **{f"image_{pixels}": pictures.address(workspace, user.id) for pixels in (24, 32, 48, 72, 192, 512)},
         **email,
     }
     shape = {

@@ -77,6 +77,7 @@ class CaseDrafts:
         async with self.database.transaction() as tx:
             known = await the_case(tx, ref)
         is_unread = await self.relay.is_gone(known)
+        author = await self.relay.author(known, user)
         async with self.database.transaction() as tx:
             await lock(tx, drafts_key(asked))
             case = await the_case(tx, ref)
@@ -90,10 +91,10 @@ class CaseDrafts:
             refused = self._chosen(case, asked, texts, replace(choice, failed=True), pages=pages)
             text = texts[number - 1] if words is None else escape(words)
             key = f"{drafts_key(asked)}/sent"
-            row = self.relay.to_customer(case, text, key=key, ts=ts, when_failed=(refused,))
+            row = self.relay.to_customer(case, text, key=key, ts=ts, author=author, when_failed=(refused,))
             before = await outbox.by_key(tx, key)
             if before is not None:
-                return before.payload == row.payload
+                return bool(before.payload["text"] == row.payload["text"])
             owned(case, user)
             if is_unread:
                 told = self.relay.not_delivered(case, key, ts, gone(case))

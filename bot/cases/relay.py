@@ -30,7 +30,7 @@ from bot.slack.api.chat import Chat
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape
-from bot.slack.outbox import Outbox
+from bot.slack.outbox import AUTHOR, Outbox
 from bot.store import audit, cases, inbox, outbox
 from bot.store.bodies import MessageBody
 from bot.store.cases import ERASED, MERGED, Case, card_key
@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 PERSON_SECONDS = 60.0
 """How long Slack's answer that a customer's account is active is cached."""
+LONGEST_NAME = 80
+"""The number of characters of a name under which a post is shown."""
 NOTE = "//"
 """The prefix of a note for the team."""
 DELIVERED = "outbox_tray"
@@ -278,15 +280,41 @@ class Relay:
         await self._answer(case, user, ts, body)
         return True
 
+    async def author(self, case: Case, user: str, *, by: str = "") -> dict[str, object]:
+        """The name and picture under which the customer reads what `user` writes, for the payload of the post.
+
+        Empty if the app cannot post under other names. `by` is as in `to_customer`.
+        """
+        if not self.chat.can_name:
+            return {}
+        try:
+            picture = (await self.directory.user(user)).picture
+        except (SlackRefused, SlackUnanswered) as error:
+            logger.info("Slack does not say what a person looks like", extra={"reason": str(error)})
+            picture = ""
+        return {AUTHOR: {"name": self._signature(case, by)[:LONGEST_NAME], "picture": picture}}
+
+    def _signature(self, case: Case, by: str) -> str:
+        return f"{by or case.owner_name or ''} ({self._sentence(case, 'support_suffix')})"
+
     def to_customer(
-        self, case: Case, mrkdwn: str, *, by: str = "", key: str, ts: str, when_failed: tuple[Outgoing, ...] = ()
+        self,
+        case: Case,
+        mrkdwn: str,
+        *,
+        by: str = "",
+        key: str,
+        ts: str,
+        author: Mapping[str, object] | None = None,
+        when_failed: tuple[Outgoing, ...] = (),
     ) -> Outgoing:
         """The post of a staff member's words in the customer's thread, and the reactions on their message `ts` that
         show the outcome.
 
-        `by` is the name that the customer reads. If it is empty, the owner's name is used.
+        `by` is the name that the customer reads. If it is empty, the owner's name is used. `author` is what the method
+        of that name returns.
         """
-        suffix, desk = self._sentence(case, "support_suffix"), self.messages.desk(case)
+        desk = self.messages.desk(case)
         sorry = (
             f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer doesn't see this message."
         )
@@ -294,7 +322,7 @@ class Relay:
             key,
             "post",
             case.thread.channel,
-            {"text": f"*{escape(by or case.owner_name or '')} ({suffix})*\n{mrkdwn}"},
+            {"text": f"*{escape(self._signature(case, by))}*\n{mrkdwn}", **(author or {})},
             thread_ts=case.thread.ts,
             case_id=case.id,
             source=(desk, ts),
@@ -305,7 +333,10 @@ class Relay:
     async def _answer(self, case: Case, user: str, ts: str, body: MessageBody) -> None:
         """Send the customer what the owner or a helper wrote at `ts`, with its files."""
         key, words = f"relay/{self.messages.desk(case)}/{ts}", escape(words_beside(body))
-        copy = self.to_customer(case, words, by=speaking(case, user), key=key, ts=ts)
+        by = speaking(case, user)
+        # Slack shares files as the app, whatever the name.
+        author = None if body.file_names else await self.author(case, user, by=by)
+        copy = self.to_customer(case, words, by=by, key=key, ts=ts, author=author)
         row = carrying(copy, body, if_missing=f"_{self._sentence(case, 'file_missing')}_")
         if await self.is_gone(case):
             await self._queue(*self.not_delivered(case, key, ts, gone(case)))

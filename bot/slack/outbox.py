@@ -76,8 +76,11 @@ CLAIM = "outbox/"
 """The beginning of the name of a channel's claim. The rest is the channel."""
 ACTOR = "frontdesk"
 """The actor of the audit entry about a dropped row."""
-BESIDES = ("files", "if_missing")
-"""The keys of a payload that are about files and not arguments of a call."""
+AUTHOR = "author"
+"""The key of a post's payload that holds a person's `name` and `picture`. With them, the post is under that name and
+leaves out the first line of its text, which says the same."""
+BESIDES = (AUTHOR, "files", "if_missing")
+"""The keys of a payload that are not arguments of a call."""
 LANES = 200
 """The number of threads that are written to at the same time."""
 SHOWN_SECONDS = (0.0, 0.3, 0.7, 2.0, 4.0, 8.0)
@@ -310,6 +313,9 @@ class Outbox:
                         return await outbox.head(tx, row.channel, row.lane)
                 except SlackRefused as refusal:
                     sending.maybe_sent = False
+                    if AUTHOR in sending.payload and refusal.error == "missing_scope":
+                        await self._unname(sending)
+                        continue
                     if self._simplify(sending, refusal):
                         continue
                     if not self._is_reparable(row, refusal.error):
@@ -375,6 +381,13 @@ class Outbox:
         self._alerts.tell(logger, message, about=refusal.error, key=sending.row.key)
         sending.payload = _without_blocks(sending.payload)
         return True
+
+    async def _unname(self, sending: "_Sending") -> None:
+        """Send the post as the app's own, with the person's name in its first line, since Slack refuses the name."""
+        self._chat.refuse_names()
+        sending.payload = {name: value for name, value in sending.payload.items() if name != AUTHOR}
+        async with self._database.transaction() as tx:
+            await outbox.replace_payload(tx, sending.row, sending.payload)
 
     def _report_stuck(self, sending: "_Sending", refusal: SlackRefused) -> None:
         """Tell operators that the row waits for a repair. No other row of its channel is taken until it is sent."""
@@ -472,7 +485,8 @@ class Outbox:
             if self._files is not None:
                 await self._files.withdraw(row.parent or "", payload.get("files", ()))
             return None
-        parent, payload = await self._parent_ts(row), await self._with_link(payload)
+        above, payload = await self._parent(row), await self._with_link(payload)
+        parent = above.ts if above else None
         match row.method:
             case "post":
                 thread_ts = parent or row.thread_ts
@@ -483,9 +497,14 @@ class Outbox:
                     payload = {"text": text}
                 metadata = {"event_type": EVENT_TYPE, "event_payload": {"o": row.key}}
                 said = {name: value for name, value in payload.items() if name not in BESIDES}
+                if author := payload.get(AUTHOR):
+                    name, picture = author["name"], author["picture"] or None
+                    said |= {"text": _below(said["text"]), "username": name, "icon_url": picture}
                 return await self._chat.post(row.channel, thread_ts=thread_ts, metadata=metadata, ready=ready, **said)
             case "update":
                 words = {name: value for name, value in payload.items() if name not in ("ts", *BESIDES)}
+                if above and AUTHOR in above.payload:  # the post is under the person's name
+                    words["text"] = _below(words["text"])
                 await self._chat.update(row.channel, _the(parent or payload.get("ts")), ready=ready, **words)
             case "delete":
                 await self._chat.delete(row.channel, _the(parent or payload.get("ts")), ready=ready)
@@ -535,20 +554,22 @@ class Outbox:
         except SlackUnanswered as failure:
             raise SlackUnanswered(failure.method, failure.reason, retry_after=failure.retry_after) from None
 
-    async def _parent_ts(self, row: OutboxRow) -> str | None:
+    async def _parent(self, row: OutboxRow) -> OutboxRow | None:
+        """The post that the row is about or under, which has been sent. None if there is none."""
         if row.parent is None:
             return None
         async with self._database.transaction() as tx:
             parent = await outbox.by_key(tx, row.parent)
         if parent is None or parent.ts is None:
             raise SlackRefused(row.method, "parent_not_sent")
-        return parent.ts
+        return parent
 
     async def _find(self, row: OutboxRow) -> str | None:
         """The ts of the post that an unanswered call made. None if it made none."""
         if row.method != "post":
             return None
-        thread_ts = await self._parent_ts(row) or row.thread_ts
+        parent = await self._parent(row)
+        thread_ts = parent.ts if parent else row.thread_ts
         oldest = row.created_at - LOOK_BACK_SECONDS
         copies = await self._files.known(row.key) if self._files is not None else frozenset[str]()
         for seconds in SHOWN_SECONDS if copies else (0.0,):
@@ -590,6 +611,11 @@ class _NotOurs(FrontdeskError):
 
 def _without_blocks(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in payload.items() if name != "blocks"}
+
+
+def _below(text: str) -> str:
+    """A text without its first line."""
+    return text.partition("\n")[2]
 
 
 def _quoted(mrkdwn: str) -> str:

@@ -272,6 +272,11 @@ async def reword(tx: AsyncConnection, post: OutboxRow, text: str) -> None:
     await tx.execute(update(table).where(of_it).values(payload={**post.payload, "text": text}))
 
 
+async def replace_payload(tx: AsyncConnection, post: OutboxRow, payload: Mapping[str, Any]) -> None:
+    """Store another payload of a post that has not been sent yet."""
+    await tx.execute(update(schema.outbox).where(schema.outbox.c.id == post.id).values(payload=dict(payload)))
+
+
 async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bool:
     """Note that the call is about to leave: from here on it may have happened.
 

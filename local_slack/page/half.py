@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from local_slack import pictures
 from local_slack.page.loose import mapping, string
 from local_slack.page.markup import Names
 from local_slack.page.message import Author
@@ -104,8 +105,10 @@ def names(workspace: Workspace, viewer: str) -> Names:
 def author(workspace: Workspace, message: Mapping[str, Any]) -> Author:
     """Who is shown as the writer: the name a message was posted under, a person, or the app."""
     if named := string(message.get("username")):
-        face = string(mapping(message.get("icons")).get("emoji")).strip(":")
-        return Author(named, named, badge="APP", emoji=face)
+        icons = mapping(message.get("icons"))
+        pictured = pictures.person_of(workspace, string(icons.get("image_48")))
+        face = string(icons.get("emoji")).strip(":")
+        return Author(pictured.id if pictured else named, named, badge="APP", emoji=face)
     user = workspace.users.get(string(message.get("user")))
     return person(user) if user and not user.is_bot else app(workspace)
 

@@ -7,12 +7,12 @@ entry       one line of the inspector
 """
 
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from local_slack import pictures
 from local_slack.page.emoji import QUICK_REACTIONS
 from local_slack.page.html import Html, element, join
 from local_slack.page.icons import icon
@@ -209,10 +209,8 @@ def avatar(author: Author) -> Html:
         return element("span", {"class": "avatar avatar-emoji", "aria-hidden": "true"}, emoji(author.emoji))
     if author.is_app:
         return element("span", {"class": "avatar avatar-app", "aria-hidden": "true"}, icon("bell"))
-    words = author.name.split() or ["?"]
-    initials = words[0][:1] + (words[1][:1] if len(words) > 1 else "")
-    colour = zlib.crc32(author.id.encode("utf-8", "replace")) % 8
-    return element("span", {"class": f"avatar avatar-{colour}", "aria-hidden": "true"}, initials.upper())
+    attributes = {"class": f"avatar avatar-{pictures.colour(author.id)}", "aria-hidden": "true"}
+    return element("span", attributes, pictures.initials(author.name))
 
 
 def _full_time(ts: str, names: Names) -> str:

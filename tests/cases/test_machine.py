@@ -142,7 +142,8 @@ class Bench:
         """What holds once everything is said: each of the owner's messages is read once, in order, as it is now."""
         await self.send()
         kept = sorted(self.desk.slack.workspace.messages[DM].items())
-        read = [each["text"].partition("\n")[2] for _, each in kept if each.get("thread_ts") == self.thread.ts]
+        there = [each for _, each in kept if each.get("thread_ts") == self.thread.ts]
+        read = [each["text"] if "username" in each else each["text"].partition("\n")[2] for each in there]
         words = [text.partition(" _")[0] for text in read if "word" in text]
         assert words == [each.words for each in self.written if each.to_customer and not each.gone]
         await self._check_map()

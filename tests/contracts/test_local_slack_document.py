@@ -6,6 +6,7 @@ from typing import get_args
 import aiohttp
 import pytest
 
+from local_slack import pictures
 from local_slack.block_tables import MESSAGE_BLOCKS, MESSAGE_CHARACTERS, VIEW_BLOCKS, VIEW_BYTES
 from local_slack.faults import Faults
 from local_slack.local import LocalApi
@@ -82,7 +83,7 @@ def server_routes() -> set[str]:
     sockets = SocketMode(workspace, faults)
     local = LocalApi(workspace, faults, break_sockets=sockets.break_all)
     parts = (WebApi(workspace, faults), Transfers(workspace, faults), interactivity, local, sockets)
-    routes = [route for part in parts for route in part.routes()]
+    routes = [*pictures.routes(workspace), *(route for part in parts for route in part.routes())]
     return {f"{route.method} {route.path.rstrip('/')}" for route in routes}
 
 

@@ -20,8 +20,8 @@ class LocalSlack:
         self.client = client
 
     def texts(self, channel: str) -> list[str]:
-        """What stands in a channel, oldest first."""
-        return [message["text"] for _, message in sorted(self.workspace.messages.get(channel, {}).items())]
+        """What stands in a channel, oldest first, below the name of its own that a post has."""
+        return [_read(message) for _, message in sorted(self.workspace.messages.get(channel, {}).items())]
 
     def marks(self, channel: str, ts: str) -> list[str]:
         """The reactions on a message that stands or stood there."""
@@ -33,6 +33,11 @@ class LocalSlack:
         url, query = f"{self.workspace.url}/_local/fault", {"secret": self.workspace.secret}
         async with aiohttp.ClientSession() as http, http.post(url, json=fault, params=query) as response:
             assert response.status == 200, await response.text()
+
+
+def _read(message: dict[str, Any]) -> str:
+    name, text = message.get("username"), str(message["text"])
+    return f"*{name}*\n{text}" if name else text
 
 
 @asynccontextmanager

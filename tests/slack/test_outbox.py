@@ -295,6 +295,41 @@ async def test_a_message_is_deleted_by_the_row_that_posted_it_or_by_its_place(
     assert await state_of(database, "stray/again") == "sent"
 
 
+def signed(key: str, words: str, **more: Any) -> Outgoing:
+    """A post under the name and picture of a person."""
+    author = {"name": "Agent A (support)", "picture": "https://example.com/a.png"}
+    return Outgoing(key, "post", SUPPORT, {"text": f"*Agent A (support)*\n{words}", "author": author}, **more)
+
+
+def reworded(key: str, words: str) -> Outgoing:
+    return Outgoing(f"{key}/edited", "update", SUPPORT, {"text": f"*Agent A (support)*\n{words}"}, parent=key)
+
+
+async def test_what_a_person_says_stands_under_their_name_and_picture_and_keeps_it_when_edited(
+    database: Database, slack: LocalSlack
+) -> None:
+    await send_all(database, slack, signed("p", "It is on\nits way."), reworded("p", "It left."))
+    (message,) = slack.workspace.messages[SUPPORT].values()
+    assert (message["username"], message["icons"]) == (
+        "Agent A (support)",
+        {"image_48": "https://example.com/a.png"},
+    )
+    assert message["text"] == "It left."
+
+
+async def test_where_slack_refuses_names_they_stand_in_the_first_line_also_after_an_edit(
+    database: Database, slack: LocalSlack
+) -> None:
+    await slack.client.chat.post(SUPPORT, text="before")
+    slack.workspace.scopes -= {"chat:write.customize"}
+    assert slack.client.chat.can_name
+    await send_all(database, slack, signed("p", "It is on its way."), reworded("p", "It left."))
+    message = list(slack.workspace.messages[SUPPORT].values())[-1]
+    assert "username" not in message
+    assert message["text"] == "*Agent A (support)*\nIt left."
+    assert not slack.client.chat.can_name
+
+
 @pytest.mark.parametrize(
     "method", ["chat.update", "chat.delete", "chat.postEphemeral", "reactions.add", "reactions.remove"]
 )

@@ -59,7 +59,7 @@ class Seen(Post):
     """A message as it is shown."""
 
     text: str
-    """The text with the words of every block and streamed part."""
+    """The text with the words of every block and streamed part, below the name that it is posted under."""
     raw: Json = field(repr=False)
 
     @property
@@ -586,7 +586,8 @@ def _text(message: Json) -> str:
     streamed = "".join(part.get("text", "") for part in parts if part["type"] == "markdown")
     blocks = [*(message.get("blocks") or ()), *(block for part in parts for block in part.get("blocks", ()))]
     words = " ".join(str(element["text"]) for element in _walk(blocks) if isinstance(element.get("text"), str))
-    return f"{streamed or message.get('text', '')}\n{words}"
+    name = f"*{message['username']}*\n" if message.get("username") else ""
+    return f"{name}{streamed or message.get('text', '')}\n{words}"
 
 
 def _walk(value: Any) -> list[Json]:

@@ -24,6 +24,10 @@ RESPONSE_HOSTS = (".slack.com", ".slack-gov.com")
 """The endings of the hosts where interactions and commands are answered. Slack uses `hooks.` in front of them."""
 
 
+NAMES = "chat:write.customize"
+"""The scope for posts under another name than the app's."""
+
+
 class Chat:
     """What people read in channels and threads, except streamed messages."""
 
@@ -31,6 +35,18 @@ class Chat:
         self._api = api
         self._ledger = ledger
         self._alerts = Alerts(now=clock.monotonic)
+
+    @property
+    def can_name(self) -> bool:
+        """Whether posts can be under a person's name and picture.
+
+        It is asked before each post: some workspaces refuse such a post without the scope, others ignore the name.
+        """
+        return self._api.has_scope(NAMES)
+
+    def refuse_names(self) -> None:
+        """Remember that Slack refused a post under a name."""
+        self._api.unsupported.add(NAMES)
 
     async def post(
         self,
@@ -42,6 +58,7 @@ class Chat:
         metadata: Mapping[str, Any] | None = None,
         username: str | None = None,
         icon_emoji: str | None = None,
+        icon_url: str | None = None,
         reply_broadcast: bool | None = None,
         ready: Ready | None = None,
     ) -> str:
@@ -61,6 +78,7 @@ class Chat:
                 metadata=None if metadata is None else dict(metadata),
                 username=username,
                 icon_emoji=icon_emoji,
+                icon_url=icon_url,
                 reply_broadcast=reply_broadcast,
                 unfurl_links=False,
                 unfurl_media=False,

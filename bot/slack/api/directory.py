@@ -38,6 +38,8 @@ class SlackUser:
     reliable."""
     is_bot: bool
     deleted: bool
+    picture: str = ""
+    """The address of the profile picture. Empty if Slack does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,4 +129,5 @@ def _user(raw: Mapping[str, Any], *, home_team: str) -> SlackUser:
         is_stranger=bool(raw.get("is_stranger")) or home_team not in teams,
         is_bot=bool(raw.get("is_bot") or raw.get("is_workflow_bot")) or raw.get("id") == "USLACKBOT",
         deleted=bool(raw.get("deleted")),
+        picture=read_text(profile, "image_192") or read_text(profile, "image_72"),
     )

@@ -116,6 +116,8 @@ class SlackApi:
         self._token_fault: str | None = None
         self._token_asked = -math.inf
         self._identity: Identity | None = None
+        self._scopes = ""
+        """What the token may do, as Slack's latest answer said."""
 
     async def auth(self) -> Identity:
         """Who the app is. Slack is asked once."""
@@ -129,6 +131,10 @@ class SlackApi:
                 team_name=read_text(answer, "team"),
             )
         return self._identity
+
+    def has_scope(self, scope: str) -> bool:
+        """Whether the app's token has a scope. False if Slack does not say, or recently refused a call without it."""
+        return scope in map(str.strip, self._scopes.split(",")) and scope not in self.unsupported
 
     @property
     def proxy(self) -> str | None:
@@ -262,6 +268,8 @@ class SlackApi:
         data = response.data
         if not isinstance(data, dict):
             raise SlackUnanswered(method, "unreadable")
+        if method != "apps.connections.open":  # it has a token of its own
+            self._scopes = str(response.headers.get("x-oauth-scopes", self._scopes))
         return data
 
 
