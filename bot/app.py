@@ -45,7 +45,9 @@ from bot.desk.own_words import OwnWords, instructions
 from bot.desk.rewriting import SecondLook, build_rewriter, look_for_staff
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
+from bot.desk.topics import build_topics
 from bot.desk_file.live import LiveDesk
+from bot.desk_file.model import DeskFile
 from bot.drafts.drafts import Drafting, build_writer, load_voices
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
 from bot.guard.claim_patterns import Wording, load_wordings
@@ -189,6 +191,7 @@ class App:
     metrics: Metrics
     slack: SlackClient
     clock: Clock
+    desk: LiveDesk
     background: set[asyncio.Task[None]]
     """Work that outlives its request. It ends with the server."""
     watches: set[asyncio.Task[None]]
@@ -303,6 +306,7 @@ async def open_app(
             opened.metrics,
             slack,
             clock,
+            opened.desk,
             background,
             watches,
         )
@@ -458,7 +462,7 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
 class DeskParts:
     """Everything that asks models for words."""
 
-    agents: Agents
+    agents: Callable[[], Agents]
     budgets: Budgets
     drafting: Drafting
     learning: Learning
@@ -469,31 +473,37 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
     """The agents that answer, and those that write drafts for staff and suggest articles."""
     settings, database, clock, cases = opened.settings, opened.database, opened.clock, parts.cases
     knowledge, splits = opened.bases.public, settings.compound_answers == "split"
-    team = build_team(
-        shop_name=opened.desk.current().shop,
-        knowledge=knowledge,
-        cases=cases,
-        orders=opened.shop,
-        shipping=opened.shop,
-        layout=settings.agents,
-        more_tools=more_tools,
-    )
-    leads = splits and len(team.agents) > 1
-    second_look = SecondLook(knowledge, opened.models.only_cheap, build_rewriter(shop_name=opened.desk.current().shop))
-    agents = Agents(
-        knowledge=knowledge,
-        second_look=second_look,
-        sentences=opened.sentences,
-        clock=clock,
-        team=paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute),
-        models=opened.models,
-        wordings=opened.claims,
-        link_hosts=settings.link_hosts,
-        own_words=OwnWords(settings.secrets, instructions()),
-        lead=build_lead(shop_name=opened.desk.current().shop, cases=cases) if leads else None,
-        checker=build_checker(shop_name=opened.desk.current().shop) if settings.check_answers == "on" else None,
-        takes_apart=splits,
-    )
+    shop = opened.desk.current().shop
+    second_look = SecondLook(knowledge, opened.models.only_cheap, build_rewriter(shop_name=shop))
+    own_words = OwnWords(settings.secrets, instructions())
+
+    def agents(desk: DeskFile) -> Agents:
+        team = build_team(
+            desk=desk,
+            knowledge=knowledge,
+            cases=cases,
+            orders=opened.shop,
+            shipping=opened.shop,
+            layout=settings.agents,
+            more_tools=more_tools,
+        )
+        leads = splits and len(team.agents) > 1
+        return Agents(
+            knowledge=knowledge,
+            second_look=second_look,
+            sentences=opened.sentences,
+            clock=clock,
+            team=paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute),
+            models=opened.models,
+            wordings=opened.claims,
+            link_hosts=settings.link_hosts,
+            own_words=own_words,
+            refused=desk.refuse,
+            lead=build_lead(desk=desk, cases=cases) if leads else None,
+            checker=build_checker(desk=desk) if settings.check_answers == "on" else None,
+            takes_apart=splits,
+        )
+
     budgets = Budgets(
         database,
         clock,
@@ -533,7 +543,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         places=asyncio.Semaphore(DRAFTS),
         is_on=settings.kb_path is not None,
     )
-    return DeskParts(agents, budgets, drafting, learning, second_look)
+    return DeskParts(opened.desk.follow(agents), budgets, drafting, learning, second_look)
 
 
 @dataclass(frozen=True, slots=True)
@@ -653,6 +663,7 @@ def build_turns(
         sessions=answers.sessions,
         notices=notices,
         refusals=Refusals(database, outbox, clock, cases, parts.relay, notices, opened.metrics, allowance),
+        topics=opened.desk.follow(build_topics),
         danger_check=_build_danger_check(opened),
     )
     return Turns(
@@ -733,6 +744,9 @@ async def _run(app: App, stop: asyncio.Event) -> None:
     """Run everything side by side until `stop`, then wind it up."""
     if app.role != "ingress":
         await asyncio.to_thread(load_classifier)
+    if app.settings.desk_file is not None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, lambda: _start(app.background, app.desk.reload()))
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run(app.engine))]
         if app.settings.kb_path is not None:
@@ -821,6 +835,8 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             return fault
         if app.upkeep.fault is not None:
             return app.upkeep.fault
+        if app.desk.fault is not None:
+            return app.desk.fault
         faults = app.models.faults() if answers else []
         fault = (await app.bases.public.status()).error
         if settings.kb_path is not None and fault:

@@ -16,7 +16,6 @@ from bot.agent.messages import (
     ToolCall,
     ToolResult,
 )
-from bot.agent.passages import fit_passages
 
 OLD_RESULT_LIMIT = 400
 """How many characters of an old tool result stay if there is not enough room."""
@@ -28,7 +27,7 @@ _LOST = "This call was interrupted. Whether it had an effect is not known."
 
 def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
     """The conversation in about `characters`: older tool results shrink first, then the oldest messages go, save the
-    notes at its beginning. Passages have as much room again, and go before any of that.
+    notes at its beginning.
 
     From the latest customer message on everything stays, so a turn that is large all by itself can exceed the
     size. Calls are never separated from their results.
@@ -43,7 +42,7 @@ def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
         room = characters - size_of(whole[:latest])
         share = max(OLD_RESULT_LIMIT, room // max(1, len(whole) - latest - 1))
         _shrink_results(whole, latest, len(whole), limit=share, characters=characters)
-    return tuple(fit_passages(whole, characters=characters))
+    return tuple(whole)
 
 
 def _without_old_extras(messages: list[Message]) -> list[Message]:
@@ -141,7 +140,7 @@ def _without_oldest(messages: list[Message], characters: int) -> list[Message]:
 
 
 def size_of(messages: Sequence[Message]) -> int:
-    """Return the number of characters of the conversation's texts, without passages."""
+    """Return the number of characters of the conversation's texts."""
     return sum(map(_characters, messages))
 
 

@@ -34,11 +34,6 @@ DANGERS = {"crisis": 5, "harm": 4, "threat": 3, "fraud": 2, "legal": 1}
 URGENT = frozenset({*DANGERS, "upset", "billing", "security"})
 """Reasons for which a case has high priority, whether a person or the assistant opens it."""
 
-Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"]
-"""How a case ended, chosen by the person who ended it. `elsewhere`: it was answered in another place.
-`assistant_could_have`: the assistant could have answered it."""
-Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
-"""What the case was about."""
 REOPEN_SECONDS = WEEK
 """How long after its resolution the customer's words reopen a case. Later they can only open a new one."""
 
@@ -169,10 +164,10 @@ def unmerge(case: Case, *, now: float) -> Case:
     return replace(case, state="bot", ended_at=now)
 
 
-def resolve(case: Case, *, now: float, outcome: Outcome = "solved", cause: Cause | None = None) -> Case:
+def resolve(case: Case, *, now: float, outcome: str = "solved", cause: str = "") -> Case:
     """The matter is settled. Everyone at the desk may resolve a claimed case."""
     _must_be(case, "human")
-    return replace(case, state="resolved", ended_at=now, due=now + REOPEN_SECONDS, outcome=outcome, cause=cause or "")
+    return replace(case, state="resolved", ended_at=now, due=now + REOPEN_SECONDS, outcome=outcome, cause=cause)
 
 
 def close(case: Case) -> Case:

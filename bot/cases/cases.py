@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.cases import case as steps
-from bot.cases.case import Cause, MovedOn, Outcome, Priority
+from bot.cases.case import MovedOn, Priority
 from bot.cases.hours import Targets
 from bot.cases.messages import CaseMessages
 from bot.cases.opening import Opening, find_or_open, hides, permalink, usual_minutes
@@ -76,11 +76,13 @@ class Cases:
         summary: str = "",
         one_a_customer: bool = False,
         called_by: str = "",
+        said_first: str = "",
     ) -> Case:
         """Open a case for the thread and tell both sides. If the thread has an open case already, return that one.
 
         Without a `subject` the title is what the customer wrote last. `called_by` is the name of the colleague who
-        opened the case from the customer's message.
+        opened the case from the customer's message. `said_first` is what the customer reads before the sentence that
+        the case was passed on; without it, the sentence of the reason.
 
         With `one_a_customer` an open case of another of the customer's threads is returned if it has the same reason.
         A customer with `most` open cases gets no further one: the thread is joined to the latest of these, and both
@@ -94,6 +96,7 @@ class Cases:
             subject=mask(subject),
             summary=mask(summary).strip(),
             called_by=called_by,
+            said_first=said_first,
             link=await permalink(self.chat, thread),
             usual=await usual_minutes(self.stepping),
         )
@@ -206,10 +209,11 @@ class Cases:
         return case
 
     async def resolve(
-        self, ref: str, user: str, *, outcome: Outcome = "solved", cause: Cause | None = None, suggest: bool = False
+        self, ref: str, user: str, *, outcome: str = "solved", cause: str = "", suggest: bool = False
     ) -> Case:
         """The matter is settled, and the assistant answers from now on.
 
+        `outcome` and `cause` are what the person chose: an outcome that the desk has, and a cause or nothing.
         `suggest` records that staff want the answer in the help pages.
         """
         name = await self._name(user)
@@ -219,9 +223,9 @@ class Cases:
             "resolved",
             lambda case, now: steps.resolve(case, now=now, outcome=outcome, cause=cause),
             say=lambda case: self.messages.resolved(case, by=user, name=name),
-            note=f"They closed the case: {staff_cards.OUTCOMES[outcome].lower()}.",
+            note=f"They closed the case: {staff_cards.outcomes_of(self.messages.desk_file())[outcome].lower()}.",
             outcome=outcome,
-            cause=cause or "",
+            cause=cause,
             suggest="yes" if suggest else "no",
         )
 

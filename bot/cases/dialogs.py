@@ -93,8 +93,8 @@ async def _hand_back(_: Cases, case: Case, about: str) -> Block:
     return dialogs.hand_back(case, about=about)
 
 
-async def _resolve(_: Cases, case: Case, about: str) -> Block:
-    return dialogs.resolve(case, about=about)
+async def _resolve(cases: Cases, case: Case, about: str) -> Block:
+    return dialogs.resolve(case, about=about, desk=cases.messages.desk_file())
 
 
 async def _priority(_: Cases, case: Case, about: str) -> Block:

@@ -74,13 +74,15 @@ class CaseMessages:
         *,
         usual: float | None = None,
         called_by: str = "",
+        said_first: str = "",
         country: str = "",
     ) -> list[Outgoing]:
         """Tell the customer and post the card. The card's thread gets instructions and the conversation so far.
 
         `usual` is the usual time until a person claims a case, in minutes. `called_by` is the name of the colleague
         who opened the case. The customer then gets a message with that name and without buttons, since they did not
-        ask for anything. `country` is where the customer seems to be.
+        ask for anything. `said_first` replaces the sentence of the reason, as mrkdwn. `country` is where the customer
+        seems to be.
         """
         if called_by:
             to_customer = self._called_over(case, called_by)
@@ -91,7 +93,7 @@ class CaseMessages:
                 if is_closed
                 else announcements.escalated(self.sentences, case, usual=usual)
             )
-            why = self.why_called(case.reason, case.language, country=country)
+            why = said_first or self.why_called(case.reason, case.language, country=country)
             to_customer = self._to_customer(case, "opened", preceded(why, told) if why else told)
         card = Outgoing(card_key(case), "post", self.desk(case), payload(self._card(case)), case_id=case.id)
         return [to_customer, card, *self._opening(case, lines), *self._duty_call(case)]
@@ -123,16 +125,24 @@ class CaseMessages:
         return Outgoing(name, "ephemeral", thread.channel, alone, thread_ts=thread.ts, case_id=case.id)
 
     def thread_joined(
-        self, case: Case, thread: ThreadRef, code: str, latest: TranscriptLine, *, reason: str, country: str = ""
+        self,
+        case: Case,
+        thread: ThreadRef,
+        code: str,
+        latest: TranscriptLine,
+        *,
+        reason: str,
+        said_first: str = "",
+        country: str = "",
     ) -> list[Outgoing]:
         """Tell both sides that another thread now belongs to an open case.
 
         `code` is the thread's language, `latest` is the customer's last line in it, and `reason` is why a person was
-        called there. `country` is where the customer seems to be.
+        called there. `said_first` replaces the sentence of the reason. `country` is where the customer seems to be.
         """
         key = f"case/{case.id}/joined/{thread.channel}/{latest.ts}"
         words = self.sentences.say(language_for(code), "case_joined", case=case.ref)
-        if why := self.why_called(reason, code, country=country):
+        if why := said_first or self.why_called(reason, code, country=country):
             words = f"{why}\n{words}"
         told = copy_for_staff(case.customer_name, latest.text, elsewhere=True)
         return [
@@ -383,7 +393,7 @@ class CaseMessages:
         due = None
         if case.state == "human" and case.replied_at is None and case.claimed_at is not None:
             due = self.targets.hours.after(case.claimed_at, self.targets.seconds(case.priority))
-        return staff_cards.case_card(case, reply_due=due, by=by)
+        return staff_cards.case_card(case, reply_due=due, by=by, desk=self.desk_file())
 
 
 def _latest(case: Case, lines: Sequence[TranscriptLine]) -> list[str]:

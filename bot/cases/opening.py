@@ -55,6 +55,8 @@ class Opening:
     """The name of the colleague who opened the case from the customer's message."""
     link: str
     """The address of the customer's thread."""
+    said_first: str
+    """What the customer reads first, in place of the sentence of the reason. Empty for that one."""
     usual: float | None
     """The usual time to claim, in minutes of open desk."""
 
@@ -98,7 +100,9 @@ async def _join(
     written = [line for line in lines if line.speaker == customer.user]
     latest = written[-1] if written else TranscriptLine(thread.ts, customer.user, "")
     files = await earlier(tx, case, thread, messages.desk(case))
-    rows = messages.thread_joined(case, thread, language, latest, reason=opening.reason, country=customer.country)
+    rows = messages.thread_joined(
+        case, thread, language, latest, reason=opening.reason, said_first=opening.said_first, country=customer.country
+    )
     await outbox.add(tx, *rows, *files, now=stepping.clock.now())
 
 
@@ -134,7 +138,14 @@ async def _open(
         raise RuntimeError("the thread's case was opened inside this transaction")
     failpoint("case_added")
     files = await earlier(tx, case, thread, messages.desk(case))
-    rows = messages.opened(case, lines, usual=opening.usual, called_by=opening.called_by, country=customer.country)
+    rows = messages.opened(
+        case,
+        lines,
+        usual=opening.usual,
+        called_by=opening.called_by,
+        said_first=opening.said_first,
+        country=customer.country,
+    )
     await outbox.add(tx, *rows, *files, messages.session(case), now=now)
     await stepping.note(tx, customer.user, "opened", case, reason=opening.reason)
     return case

@@ -29,9 +29,11 @@ Reason = Literal[
     "harm",
     "threat",
     "fraud",
+    "topic",
     "other",
 ]
-"""`crisis`, `harm`, `threat` and `fraud` are the classes of bot/desk/danger, for what its words have not found."""
+"""`topic` is a topic of the desk file that always goes to a person. `crisis`, `harm`, `threat` and
+`fraud` are the classes of bot/desk/danger, for what its words have not found."""
 
 
 def escalate_tools(cases: Cases) -> tuple[Tool, ...]:

@@ -8,10 +8,12 @@ needs_person      The message is about danger, fraud or law, which a person hand
 questions_in      Returns the questions that a message asks.
 questions_apart   Returns questions that can be answered separately, at the same time.
 lead_up_to        Returns the part of a message that can name what a question is about.
+asked_besides     Returns what a message asks besides some of its sentences.
 is_compound       The message asks for so much that an agent has to lead the work.
 """
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from bot.desk.courtesies import asks_nothing
@@ -124,6 +126,27 @@ def is_compound(text: str) -> bool:
         return False
     questions, requests = len(questions_in(text)), sum(piece.kind == "request" for piece in _pieces(text))
     return questions > APART_MOST or (requests > 0 and questions + requests >= COMPOUND_LEAST)
+
+
+def asked_besides(text: str, is_known: Callable[[str], bool]) -> str:
+    """The message without the sentences that are known. Empty if the others ask nothing.
+
+    A statement behind a known sentence may be a matter of its own, and one before it only leads up to it.
+    """
+    others: list[_Piece] = []
+    is_behind = asks = False
+    for piece in _pieces(text):
+        if is_known(piece.text):
+            is_behind = True
+            continue
+        others.append(piece)
+        asks |= piece.kind != "statement" or (is_behind and _states_something(piece.text))
+    return " ".join(piece.text for piece in others) if asks else ""
+
+
+def _states_something(sentence: str) -> bool:
+    is_courtesy = asks_nothing(sentence) or _is_pleasantry(sentence) or is_rhetorical(sentence)
+    return not is_courtesy and is_about_something(sentence)
 
 
 class _Piece(NamedTuple):

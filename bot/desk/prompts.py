@@ -12,21 +12,24 @@ from pathlib import Path
 
 INSTRUCTIONS = Path(__file__).parent / "instructions"
 
-_INCLUDED = re.compile(r"\{(?!shop\}|own\})([a-z-]+)\}")
-_GIVEN = re.compile(r"\{(shop|own)\}")
+_INCLUDED = re.compile(r"\{(?!shop\}|own\}|name\})([a-z-]+)\}")
+_GIVEN = re.compile(r"\{(shop|own|name)\}")
+NAME = "Frontdesk"
+"""What the assistant calls itself, unless the shop has given it a name."""
 
 
-def compose(role: str, *, shop_name: str, own: str = "") -> str:
+def compose(role: str, *, shop_name: str, own: str = "", name: str = NAME) -> str:
     """Return the instructions of an agent, in a fixed order.
 
     They say who the agent is, what its `role` is (the name of a file), how it writes, when it calls a person, what the
     shop wants (`own`), and at last that everything else is data. `shared.md` has this order. A name in braces there,
-    or in the role, stands for the file of that name. Braces in the shop's name or in `own` mean nothing.
+    or in the role, stands for the file of that name. Braces in the shop's name or in `own` mean nothing. `name` is the
+    assistant's.
     """
     text = read_instructions("shared").replace("{role}", read_instructions(role))
     while _INCLUDED.search(text):
         text = _INCLUDED.sub(lambda mark: read_instructions(mark[1]), text)
-    given = {"shop": shop_name, "own": own.strip()}
+    given = {"shop": shop_name, "own": own.strip(), "name": name}
     if not given["own"]:
         text = text.replace("{own}\n\n", "")
     return _GIVEN.sub(lambda mark: given[mark[1]], text)

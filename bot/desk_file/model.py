@@ -123,6 +123,10 @@ class RefusedTopic(Part):
     say: Sentences
     """What the customer reads in place of an answer."""
 
+    def sentence(self, language: Language) -> str:
+        """What a customer of the language reads."""
+        return in_language(self.say, language)
+
 
 class PeopleTopic(Part):
     """A topic that always goes to a person."""
@@ -133,6 +137,10 @@ class PeopleTopic(Part):
     """Words of customers that are about nothing else. The code recognizes these, without a model."""
     say: Sentences | None = None
     """What the customer reads first. The sentence that the case was passed on follows it."""
+
+    def sentence(self, language: Language) -> str:
+        """What a customer of the language reads first. Empty if the file has no sentence."""
+        return in_language(self.say or {}, language)
 
 
 class Helplines(Part):

@@ -16,8 +16,11 @@ import yaml
 from pydantic import ValidationError
 
 from bot.desk_file.model import Assistant, Cases, DeskFile, Helplines, Part, PeopleTopic, RefusedTopic, Tools
+from bot.desk_file.own_part import own_part
 from bot.errors import ConfigurationError
 
+OWN_PART_LIMIT = 6_000
+"""The most characters that a file can add to the agents' instructions, which every request to a model holds."""
 SIZE_LIMIT = 200_000
 """The most bytes of a file."""
 FORMS = {
@@ -118,9 +121,13 @@ def parse(text: str) -> DeskFile:
     if reader.faults:
         raise _Faulty(reader.faults)
     try:
-        return DeskFile.model_validate(entries)
+        desk = DeskFile.model_validate(entries)
     except ValidationError as error:
         raise _Faulty(list(_faults(error, reader.places))) from None
+    if (length := len(own_part(desk))) > OWN_PART_LIMIT:
+        told = f"adds {length:,} characters to the instructions, and at most {OWN_PART_LIMIT:,} are possible"
+        raise _Faulty([Fault(1, 1, "", f"{told}: shorten rules, topics and glossary")])
+    return desk
 
 
 class _Faulty(Exception):

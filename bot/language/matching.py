@@ -3,6 +3,7 @@
 matcher        the matcher of a section, with the entries of all languages
 load_matchers  compiles them all, which takes some tenths of a second: once, before the first message
 word_set       a section that is a list of words
+phrase_matcher a matcher of phrases that are not in these files
 unquoted       a text without what its author quotes
 
 A section has phrases with a comma between them, or a list of patterns. Both are regular expressions, with these
@@ -110,6 +111,14 @@ def load_matchers() -> None:
 def word_set(section: str) -> frozenset[str]:
     """The words of a section that has words with blanks between them, in all languages."""
     return frozenset(word for words in read_section(section).values() for word in words.split())
+
+
+def phrase_matcher(phrases: Iterable[str]) -> Matcher:
+    """A matcher of phrases that are no patterns. A `*` at the end of a word stands for any ending."""
+    return Matcher(
+        _ACCENTED.sub(_with_and_without, re.escape(_plain(phrase)).replace(r"\ ", " ").replace(r"\*", r"\w*"))
+        for phrase in phrases
+    )
 
 
 def unquoted(text: str) -> str:

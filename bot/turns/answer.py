@@ -11,7 +11,7 @@ What is stored of it is in answer_records.py, and what operators and staff learn
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -19,6 +19,7 @@ from bot.agent.limits import Limits
 from bot.cases.cases import Cases
 from bot.desk import policy
 from bot.desk.courtesies import asks_nothing
+from bot.desk.topics import without_marks
 from bot.errors import Silenced
 from bot.ingest.fair_semaphore import FairSemaphore
 from bot.ingest.interrupts import Interrupted
@@ -51,7 +52,8 @@ class Answers:
     """Answers questions. `bot.app` puts the parts together."""
 
     sentences: Sentences
-    agents: Agents
+    agents: Callable[[], Agents]
+    """The agents of the desk file in force."""
     limits: Limits
     cases: Cases
     slots: FairSemaphore
@@ -104,7 +106,7 @@ class Answers:
         async with self.streams.open(question, thread, journal, "stream") as writer:
             if question.heading:
                 writer.text(f"{question.heading}\n\n")
-            asked = await self.agents.ask(question.after(journal.side_effects), writer, journal, limits=self.limits)
+            asked = await self.agents().ask(question.after(journal.side_effects), writer, journal, limits=self.limits)
             if _is_of_no_use(asked):
                 raise Interrupted
             try:
@@ -144,7 +146,7 @@ class Answers:
 
     async def _deliver(self, asked: Asked) -> str:
         asked.reply.release()
-        self._say_if_shortened(asked, asked.writer)
+        self._say_what_is_left(asked, asked.writer)
         await asked.writer.finish(blocks=self._footer(asked), text_if_empty=asked.outcome.text)
         if asked.writer.stopped:
             return await self._stopped(asked)
@@ -161,16 +163,18 @@ class Answers:
         opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
         private = await self.posts.open_private_thread(question.item, opening, epoch=question.epoch)
         async with self.streams.open(question, private, asked.journal, "private-stream") as writer:
-            writer.text(asked.outcome.text)
-            self._say_if_shortened(asked, writer)
+            writer.text(without_marks(asked.outcome.text))
+            self._say_what_is_left(asked, writer)
             posts = await writer.finish(blocks=self._footer(asked))
         sentence = self.sentences.say(question.language, "sent_privately")
         asked.writer.text(f"\n\n{sentence}" if asked.reply.shown else sentence)
         await self.records.keep(asked, "answered", sources=asked.sources, thread=private, posts=posts)
         return sentence
 
-    def _say_if_shortened(self, asked: Asked, writer: StreamWriter) -> None:
-        """Say that a length limit cut the answer off, so that it does not look complete."""
+    def _say_what_is_left(self, asked: Asked, writer: StreamWriter) -> None:
+        """Say what the shop says about a refused topic, and that a length limit cut the answer off."""
+        if asked.refusal and asked.verdict == "stands":
+            writer.text(f"\n\n{asked.refusal}")
         if asked.outcome.reason == "shortened":
             writer.text(f"\n\n{self.sentences.say(asked.question.language, 'shortened')}")
 
@@ -198,6 +202,8 @@ class Answers:
         """Say after the shown text why no more comes. Return what the turn keeps instead of the agent's words."""
         reply, writer, language = asked.reply, asked.writer, asked.question.language
         sentence = self.sentences.say(language, ending.sentence) if ending.sentence else ""
+        if asked.verdict == "refused":
+            sentence = asked.refusal
         if ending.breaks_off or not sentence:
             await (writer.abandon(sentence) if reply.shown and sentence else writer.finish())
             return None

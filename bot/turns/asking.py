@@ -29,6 +29,8 @@ from bot.desk.escalate import without_escalating
 from bot.desk.own_words import OwnWords, OwnWordsGate
 from bot.desk.rewriting import SecondLook, Seen
 from bot.desk.team import IN_DOUBT
+from bot.desk.topics import marked_topic
+from bot.desk_file.model import RefusedTopic
 from bot.guard.claim_patterns import Wording
 from bot.guard.claims import ClaimGate, Grounds
 from bot.guard.grounding import EpisodeEvidence
@@ -74,6 +76,8 @@ class Asked:
     """
     did: Sequence[Message] = ()
     """What the agents wrote and did, even if the customer has not read it."""
+    refusal: str = ""
+    """What the shop says about a topic that the agent did not speak about. Empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ class Agents:
     """Leads the work on messages that ask for many things. None means that the team answers these like any other."""
     checker: Agent | None = None
     """Reads an answer before it is sent. None means that answers are shown while they are written."""
+    refused: Sequence[RefusedTopic] = ()
+    """The topics that the agents do not speak about, in the order of their marks."""
     takes_apart: bool = True
     """Whether the questions of one message are answered at the same time."""
 
@@ -128,20 +134,19 @@ class Agents:
         findings = seen.findings
         evidence = self._evidence(question, findings)
         reply = self._reply(inquiry, inquiry.writer, evidence)
-        passages = self._passages(findings)
-        terms = self._terms(inquiry, passages=passages, evidence=evidence, emit=reply.emit)
+        terms = self._terms(inquiry, passages=self._passages(findings), evidence=evidence, emit=reply.emit)
         team, way = self.team, self.choose_pattern(question.text)
         if not question.concerns:
             # The message may be for others, so it must not call a person.
             team, way = without_escalating(team), self.choose_pattern("")
         outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms.after(seen.usage))
         outcome = seen.counted_in(outcome)
-        verdict: Verdict = judge(question.text, outcome, reply)
+        verdict, refusal = self._judge(question, question.text, outcome, reply)
         if question.interrupt.is_set() and verdict != "escalated":
             verdict = "stopped"
         sources = evidence.sources(outcome.text)
         return Asked(
-            replace(question, passages=passages),
+            question,
             _as_read(outcome, reply.said) if verdict in ("escalated", "failed", "stopped") else outcome,
             inquiry.writer,
             reply,
@@ -150,6 +155,7 @@ class Agents:
             findings.confidence,
             inquiry.journal,
             did=outcome.messages,
+            refusal=refusal,
         )
 
     async def _apart(self, inquiry: _Inquiry, questions: Sequence[str]) -> Asked:
@@ -185,7 +191,7 @@ class Agents:
             reply.failures.extend(part.reply.failures[: FAILURES_KEPT - len(reply.failures)])
         sources = {hit.url or hit.title: hit for part in parts for hit in part.sources}
         return Asked(
-            replace(inquiry.question, passages="\n\n".join(dict.fromkeys(part.share.passages for part in parts))),
+            inquiry.question,
             outcome,
             inquiry.writer,
             reply,
@@ -196,6 +202,7 @@ class Agents:
             partly=verdict not in ("stands", "stopped")
             and (stood or (verdict in ("claimed", "leaked", "too_fast") and column.spoke)),
             did=[message for part in parts for message in part.did],
+            refusal="\n".join(dict.fromkeys(part.refusal for part in parts if part.verdict == "refused")),
         )
 
     async def _parts(
@@ -231,7 +238,7 @@ class Agents:
 
     def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: Column) -> Outcome:
         """Show the part's answer, or say in its place why there is none. Return the outcome as shown."""
-        part.verdict = judge(part.share.question, outcome, part.reply)
+        part.verdict, part.refusal = self._judge(question, part.share.question, outcome, part.reply)
         part.did = outcome.messages
         match part.verdict:
             case "not_found" if part.is_strange:
@@ -239,6 +246,8 @@ class Agents:
             case "stands":
                 part.section.open()
                 part.reply.release()
+                if part.refusal:
+                    part.section.text(f"\n\n{part.refusal}")
                 part.sources = part.reply.evidence.sources(outcome.text)
             case "not_found" | "pages_down" | "too_fast" | "claimed" | "leaked" | "shop_down" | "failed":
                 key = ending_of(part.verdict, outcome, part.reply).part
@@ -252,9 +261,20 @@ class Agents:
                 said = part.section.drop()
                 column.say_beside(sentence)
                 outcome = reworded(_without_words(outcome), f"{said}\n\n{sentence}" if said else sentence)
+            case "refused":
+                part.section.drop()
+                column.say_beside(part.refusal)
+                outcome = reworded(_without_words(outcome), part.refusal)
             case "escalated" | "stopped":
                 outcome = _as_read(outcome, part.section.drop())
         return outcome
+
+    def _judge(self, question: Question, asked: str, outcome: Outcome, reply: Reply) -> tuple[Verdict, str]:
+        """The verdict on what was `asked`, and what the shop says if the agent names a topic to refuse."""
+        verdict, topic = judge(asked, outcome, reply), marked_topic(outcome.text, self.refused)
+        if topic is None:
+            return ("not_found" if verdict == "refused" else verdict), ""
+        return verdict, topic.sentence(question.language)
 
     def choose_pattern(self, text: str) -> Pattern:
         """Choose the pattern that answers a message as a whole. Small talk needs no checker."""
@@ -425,5 +445,7 @@ class _Part:
     """True if the question has no number and no word that the pages know."""
     verdict: Verdict = "stopped"
     sources: Sequence[Hit] = ()
+    refusal: str = ""
+    """What the shop says about a topic that the agent did not speak about."""
     did: Sequence[Message] = ()
     """What the agents wrote and did."""

@@ -7,6 +7,7 @@ take               leave what is deleted, stopped, or for others; refuse what is
     _call          open a case instead of answering
     _pass_on       pass the message on to the people on its case
     _help          answer while the case waits
+    _refuse        say what the shop says about a topic that the assistant does not speak about
     _reopen        reopen the solved case
     _ask           no money is left: refuse; the conversation is long: begin anew; else answer
       _begin_anew  say that the conversation is long, and continue with a summary
@@ -17,6 +18,7 @@ look_again         the row was answered before a crash: check its message for da
 import asyncio
 import contextlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.cases.case import MovedOn
@@ -28,10 +30,13 @@ from bot.desk.budgets import Budgets, Window
 from bot.desk.danger.classifier import Danger, find_danger
 from bot.desk.identity import Identities
 from bot.desk.intents import says_stop
+from bot.desk.topics import Topics, sentences_of
+from bot.desk_file.model import RefusedTopic
 from bot.failpoints import failpoint
 from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import Sentences
 from bot.slack.api.errors import SlackRefused
+from bot.slack.mrkdwn import escape
 from bot.store import cases as case_rows
 from bot.store import inbox, interrupts, pauses, threads, turns
 from bot.store.cases import Case
@@ -53,6 +58,7 @@ from bot.turns.decide import (
     Help,
     Ignore,
     PassOn,
+    Refuse,
     Reopen,
     Resume,
     Say,
@@ -101,6 +107,8 @@ class CustomerMessages:
     sessions: TurnSessions
     notices: Notices
     refusals: Refusals
+    topics: Callable[[], Topics] = Topics
+    """The topics of the desk file in force."""
     danger_check: DangerCheck | None = None
     """Checks messages for danger next to the answer. None if there is no cheap model."""
 
@@ -200,6 +208,7 @@ class CustomerMessages:
             # The first attempt finds nothing that was begun.
             begun_at = await turns.began(tx, item.id) if item.fence > 1 else None
         seen = await self.danger_check.noted(item) if self.danger_check else None
+        topics = self.topics().find(item.message.text)
         facts = Facts(
             item,
             hearing,
@@ -210,11 +219,12 @@ class CustomerMessages:
             begun_at=begun_at,
             has_asked_back=has_asked_back(episode.history),
             is_paused=is_paused,
+            topics=topics,
             is_over=is_over,
             now=self.clock.now(),
         )
         incoming = IncomingMessage(
-            item, customer, language, state.agent, episode, interrupt, state.epoch, state.local_changes, hearing
+            item, customer, language, state.agent, episode, interrupt, state.epoch, state.local_changes, hearing, topics
         )
         return incoming, facts
 
@@ -232,8 +242,12 @@ class CustomerMessages:
                 await self.leftovers.close(item)
                 await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
                 return "done", "called"
-            case HandOver(reason):
-                await self.cases.open(item.thread, customer, reason=reason, priority="medium")
+            case HandOver(reason, topic):
+                first = escape(topic.sentence(incoming.language)) if topic else ""
+                matter = f"{topic.topic}: a topic that always goes to a person." if topic else ""
+                await self.cases.open(
+                    item.thread, customer, reason=reason, priority="medium", summary=matter, said_first=first
+                )
                 return "done", "escalated"
             case PassOn(case, offers, says_solved):
                 passed_on = await self._pass_on(case, incoming, offers=offers)
@@ -246,6 +260,8 @@ class CustomerMessages:
                 if await self.budgets.set_aside(item):
                     return "done", await self._pass_on(case, incoming)
                 return "done", await self._help(case, incoming)
+            case Refuse(topics, case):
+                return "done", await self._refuse(topics, incoming, case)
             case Thank(case):
                 await self.relay.thanked(case, item)
                 return "done", "thanked"
@@ -323,6 +339,14 @@ class CustomerMessages:
             await self.notices.post(incoming, "waits", status_text(self.sentences, incoming.language, case))
         return ended
 
+    async def _refuse(self, topics: Sequence[RefusedTopic], incoming: IncomingMessage, case: Case | None) -> str:
+        """Say what the shop says about the topics. If a case waits, its people get the message too."""
+        await self.leftovers.close(incoming.item)
+        if case:
+            await self.relay.from_customer(case, incoming.item, incoming.customer, is_helped=True)
+        await self.notices.post(incoming, "refused", escape(sentences_of(topics, incoming.language)))
+        return "refused"
+
     async def _reopen(self, ended: Case, incoming: IncomingMessage, danger: Danger | None) -> str:
         case = await self.cases.reopen(ended.ref, incoming.customer.user, wrote=True)
         failpoint("case_reopened")
@@ -362,7 +386,7 @@ class CustomerMessages:
             item,
             incoming.customer,
             incoming.language,
-            item.message.text,
+            incoming.topics.rest or item.message.text,
             incoming.agent,
             episode.number,
             episode.history,
@@ -387,12 +411,17 @@ class CustomerMessages:
         return ended if ended != UNANSWERED else "escalated"
 
     def _heading(self, incoming: IncomingMessage) -> str:
-        """Return the lines before the answer: that it answers an edit, and which files were not read."""
+        """Return the lines before the answer.
+
+        They say that it answers an edit, which files were not read, and what the shop says about refused topics.
+        """
         lines = [self.sentences.say(incoming.language, "saw_edit")] if incoming.item.kind == "edit" else []
         if names := incoming.item.message.file_names:
             shown = ", ".join(f"`{name.replace('`', '')[:FILE_NAME_LIMIT]}`" for name in names[:FILES_NAMED])
             files = f"{shown} …" if len(names) > FILES_NAMED else shown
             lines.append(self.sentences.say(incoming.language, "file_beside", files=files))
+        if refused := incoming.topics.refused:
+            lines.append(sentences_of(refused, incoming.language))
         return "\n".join(lines)
 
 

@@ -3,7 +3,8 @@
 decide            the cheap model saw danger: call a person
   _for_people     a case is open: the people on it get the message, and perhaps the assistant answers too
   _after_case     a person solved a case before: thanks, or the case goes on
-  _for_assistant  there is nothing to answer, the words ask for a person or thank, or else the assistant answers
+  _for_assistant  there is nothing to answer, the words ask for a person or thank, the topic is one for people or one
+                  to refuse, or else the assistant answers
 
 `bot/turns/customer_messages.py` reads the facts and carries the decision out. Whether there is money for an answer is
 asked there, because asking reserves the money.
@@ -17,6 +18,8 @@ from bot.desk import addressing, policy
 from bot.desk.courtesies import affirms, is_last_word
 from bot.desk.danger.classifier import Danger
 from bot.desk.intents import asks_how_long, may_say_settled, says_settled, says_stop
+from bot.desk.topics import NO_TOPICS, FoundTopics
+from bot.desk_file.model import PeopleTopic, RefusedTopic
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
 from bot.turns.danger_check import Look
@@ -48,6 +51,8 @@ class Facts:
     """True if the assistant's last message ends with a question."""
     is_paused: bool
     """True if staff have paused the assistant in the channel."""
+    topics: FoundTopics
+    """The topics of the desk file that the message is about."""
     is_over: bool
     """True if the author is over the limit of messages."""
     now: float
@@ -67,9 +72,10 @@ class CallForDanger:
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Open a case, because the words ask for a person or show danger."""
+    """Open a case, because the words ask for a person or show danger, or are about a topic for people."""
 
     reason: str
+    topic: PeopleTopic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,15 @@ class Help:
     """Pass the message on, and answer it while the case waits. Without money for an answer, only pass it on."""
 
     case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Say what the shop says about topics that the assistant does not speak about."""
+
+    topics: tuple[RefusedTopic, ...]
+    case: Case | None = None
+    """The case that waits, whose people get the message too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +176,7 @@ Decision = (
     | PassOn
     | TakeBack
     | Help
+    | Refuse
     | Thank
     | Reopen
     | Resume
@@ -213,6 +229,10 @@ def _for_waiting_customer(facts: Facts, case: Case, words: str) -> Decision:
         return PassOn(case, offers="status")
     if facts.is_paused or facts.is_over or not item.message.text:
         return PassOn(case)
+    if facts.topics.person:
+        return PassOn(case)
+    if facts.topics.is_refused:
+        return Refuse(facts.topics.refused, case)
     if case.keeps_helping:
         return Help(case)
     if not addressing.asks(item.words):
@@ -245,7 +265,8 @@ def _after_case(facts: Facts, ended: Case) -> Decision:
 
 def _for_assistant(facts: Facts) -> Decision:
     item, has_begun, is_stop = facts.item, facts.begun_at is not None, says_stop(facts.item.words)
-    reason = policy.reason_to_call(item.words, facts.danger)
+    topics = facts.topics if facts.hearing.concerns else NO_TOPICS
+    reason = policy.reason_to_call(item.words, facts.danger) or ("topic" if topics.person else None)
     if facts.is_paused and not reason and not has_begun:
         return Ignore()
     has_nothing = is_stop or not (reason or item.message.text)
@@ -256,7 +277,9 @@ def _for_assistant(facts: Facts) -> Decision:
     if is_stop:
         return Stop() if has_begun else Say("nothing_to_stop", "nothing_to_stop")
     if reason:
-        return HandOver(reason)
+        return HandOver(reason, topics.person if reason == "topic" else None)
+    if topics.is_refused:
+        return Refuse(topics.refused)
     if affirms(item.words) and not item.message.files and not facts.has_asked_back:
         thanks = RETURNED_THANKS[item.id % len(RETURNED_THANKS)]
         return Forget() if facts.hearing.is_unasked and not has_begun else Say(thanks, "thanked")

@@ -12,6 +12,7 @@ from typing import Literal
 from bot.agent.loop import Outcome
 from bot.desk import policy
 from bot.desk.answers import NOT_SURE
+from bot.desk.topics import without_marks
 from bot.guard.claims import Claim
 from bot.guard.values import Value
 from bot.turns.reply import Reply
@@ -20,11 +21,22 @@ DECLINED = frozenset({"filtered", "refused"})
 """Failures that are no malfunction: the model, or its provider's filter, declines the subject."""
 
 Verdict = Literal[
-    "stands", "not_found", "pages_down", "too_fast", "claimed", "leaked", "shop_down", "escalated", "failed", "stopped"
+    "stands",
+    "refused",
+    "not_found",
+    "pages_down",
+    "too_fast",
+    "claimed",
+    "leaked",
+    "shop_down",
+    "escalated",
+    "failed",
+    "stopped",
 ]
 """What becomes of an answer, in the order of the words:
 
 - stands: it can be sent.
+- refused: it is a topic that the assistant does not speak about.
 - not_found: nothing supports it.
 - pages_down: nothing supports it, because the help pages could not be searched.
 - too_fast: nothing supports it, because lookups were refused that came too fast.
@@ -67,6 +79,7 @@ ENDINGS: Mapping[str, Ending] = {
     "claimed": Ending("failed", "claim_withdrawn", "part_withdrawn", case="change", reason="change"),
     "claimed_value": Ending("failed", "value_withdrawn", "part_value_withdrawn", case="change", reason="change"),
     "leaked": Ending("failed", "answer_withheld", "part_withheld", reason="leak"),
+    "refused": Ending("answered", reason="refused"),
     "escalated": Ending("escalated"),
     "failed": Ending("failed", "cut_short", "part_failed", case="technical", breaks_off=True),
     "failed_in_part": Ending("failed", case="technical_part"),
@@ -116,6 +129,8 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
         return "leaked"
     if isinstance(reply.claim, Claim):
         return "claimed"
+    if outcome.text.strip() and not without_marks(outcome.text).strip():
+        return "refused"
     if NOT_SURE in outcome.text:
         return "pages_down" if reply.evidence.unasked else "not_found"
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
@@ -132,5 +147,6 @@ def judge_whole(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
         return "stopped"
     grave: Sequence[Verdict] = (
         *("escalated", "failed", "claimed", "leaked", "shop_down", "pages_down", "stands", "too_fast"),
+        *("not_found", "refused"),
     )
     return next((verdict for verdict in grave if verdict in verdicts), "not_found")

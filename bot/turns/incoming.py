@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bot.clock import Clock
 from bot.conversation import Customer
+from bot.desk.topics import NO_TOPICS, FoundTopics
 from bot.ingest.interrupts import Interrupt
 from bot.language.languages import Language
 from bot.language.sentences import Sentences
@@ -32,6 +33,8 @@ class IncomingMessage:
     local_changes: int
     """The count of LOCAL_CHANGES when the epoch was read."""
     hearing: Hearing
+    topics: FoundTopics = NO_TOPICS
+    """The topics of the desk file that the message is about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from bot.agent.events import Event, HandedOver, ModelRetried, RequestFailed, Tex
 from bot.desk.answers import NOT_SURE, Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.own_words import Leak, OwnWordsGate
+from bot.desk.topics import without_marks
 from bot.guard.claims import Claim, ClaimGate
 from bot.guard.tool_results import ESCALATE, SEARCH
 from bot.guard.values import Value
@@ -142,7 +143,7 @@ class Reply:
         return tool == SEARCH or (self.question.item.thread.is_direct and _is_shown(tool))
 
     def _say(self, text: str) -> None:
-        if text := self.own.feed(text).replace(NOT_SURE, ""):
+        if text := without_marks(self.own.feed(text)).replace(NOT_SURE, ""):
             self._held.append(text)
         self._release_what_stands()
 

@@ -8,9 +8,10 @@ trust it.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.desk_file.model import DeskFile
 from bot.slack.blocks import Block, capped, context, plain, section
 from bot.store.cases import Case
-from bot.views.staff_cards import CAUSES, OUTCOMES, PRIORITIES
+from bot.views.staff_cards import PRIORITIES, causes_of, outcomes_of
 
 NOTE_LIMIT = 1_000
 """The most characters of a note."""
@@ -31,14 +32,17 @@ def hand_back(case: Case, *, about: str) -> Block:
     return _modal("submit.handback", f"Hand back {case.ref}", "Hand back", context(words), note, about=about)
 
 
-def resolve(case: Case, *, about: str) -> Block:
-    """Resolve a case. `outcome` is how it ended, `cause` what it was about, and `kb` whether to suggest an article."""
+def resolve(case: Case, *, about: str, desk: DeskFile) -> Block:
+    """Resolve a case. `outcome` is how it ended, `cause` what it was about, and `kb` whether to suggest an article.
+
+    `desk` has the choices.
+    """
     return _modal(
         "submit.resolve",
         f"Resolve {case.ref}",
         "Resolve",
-        _radio("outcome", "How did it end?", OUTCOMES, present="solved"),
-        _select("cause", "What was it about?", CAUSES),
+        _radio("outcome", "How did it end?", outcomes_of(desk), present="solved"),
+        _select("cause", "What was it about?", causes_of(desk)),
         _ticks("kb", "Knowledge base", {SUGGEST: "Suggest an article for the knowledge base"}),
         about=about,
     )

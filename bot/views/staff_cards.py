@@ -3,11 +3,12 @@
 Button values only name the case and are not trusted: the code that handles the interaction looks up the present state.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bot.conversation import MemberType
+from bot.desk_file.model import OTHER_CAUSE, DeskFile
 from bot.slack.blocks import (
     LINK,
     Block,
@@ -52,6 +53,7 @@ WHY = {
     "pages_down": "the help pages couldn't be searched",
     "budget": "a spending limit was reached",
     "called_by_staff": "a colleague escalated it",
+    "topic": "a topic that always goes to a person",
     "not_solved": "says that an earlier case isn't solved",
     "other": "the assistant asked for help",
 }
@@ -95,11 +97,22 @@ MEMBER_NOTES: dict[MemberType, str] = {"member": "", "guest": "guest", "stranger
 """Member type -> what cards say about the customer."""
 
 
-def case_card(case: Case, *, reply_due: float | None = None, by: str = "") -> Card:
+def outcomes_of(desk: DeskFile) -> Mapping[str, str]:
+    """The ways in which a case can end at this desk: the built-in ones, and those of the desk file."""
+    return {**OUTCOMES, **desk.cases.outcomes}
+
+
+def causes_of(desk: DeskFile) -> Mapping[str, str]:
+    """What a case can be about at this desk: what the desk file says, or else the built-in causes."""
+    own = desk.cases.causes
+    return {**own, OTHER_CAUSE: own.get(OTHER_CAUSE, CAUSES[OTHER_CAUSE])} if own else CAUSES
+
+
+def case_card(case: Case, *, reply_due: float | None = None, by: str = "", desk: DeskFile | None = None) -> Card:
     """The card of a case in its present state.
 
     `reply_due` is when a person's first reply is due, in seconds since 1970. `by` is the Slack id of the user who ended
-    the case.
+    the case. `desk` has the words for its own causes and outcomes.
     """
     match case.state:
         case "waiting" | "out_of_hours":
@@ -109,7 +122,7 @@ def case_card(case: Case, *, reply_due: float | None = None, by: str = "") -> Ca
         case "merged":
             return _merged_card(case, by)
         case _:
-            return _ended_card(case, by)
+            return _ended_card(case, by, desk or DeskFile())
 
 
 def _waiting_card(case: Case) -> Card:
@@ -153,17 +166,26 @@ def _claimed_card(case: Case, reply_due: float | None) -> Card:
     )
 
 
-def _ended_card(case: Case, by: str) -> Card:
+def _ended_card(case: Case, by: str, desk: DeskFile) -> Card:
     """The card of a case that has ended. If a person replied in it, it has the button that suggests an article."""
-    outcome = "Back with the assistant" if case.state == "bot" else OUTCOMES.get(case.outcome, "Solved")
+    outcome = (
+        "Back with the assistant"
+        if case.state == "bot"
+        else _words(case.outcome, outcomes_of(desk)) or OUTCOMES["solved"]
+    )
     suggest = [actions(button("kb.suggest", "Suggest an article", case.ref), block_id="case")]
     return _card(
         case,
         f"{case.ref}: {outcome}{_by(by)}",
         section(f":white_check_mark: *{outcome}*{_by(by)} {_ended_at(case)}"),
-        fields(("Customer", f"<@{case.customer}>"), ("Cause", CAUSES.get(case.cause, ""))),
+        fields(("Customer", f"<@{case.customer}>"), ("Cause", _words(case.cause, {**CAUSES, **causes_of(desk)}))),
         *(suggest if case.replied_at is not None else ()),
     )
+
+
+def _words(chosen: str, words: Mapping[str, str]) -> str:
+    """The words for what was chosen. One that the desk file no longer has is shown by its id."""
+    return words.get(chosen) or chosen.replace("_", " ").capitalize()
 
 
 def _merged_card(case: Case, by: str) -> Card:

@@ -35,6 +35,8 @@ from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.classifier import find_danger
 from bot.desk.own_words import OwnWords, OwnWordsGate, instructions
 from bot.desk.summing_up import as_summary, transcript
+from bot.desk.topics import build_topics, marked_topic, without_marks
+from bot.desk_file.model import DeskFile
 from bot.drafts.drafts import presentable
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.claimed_actions import words_in
@@ -295,6 +297,14 @@ def html(text: str) -> None:
         read_html(f"<html><body>{text}</body></html>", path="a.html")
 
 
+DESK = DeskFile.model_validate(
+    {
+        "refuse": [{"topic": "Prices", "phrases": ["price match*", "günstiger bei", "a b* cd"], "say": "No."}],
+        "people": [{"topic": "Leasing", "phrases": ["job bike", "leas*"]}],
+    }
+)
+TOPICS = build_topics(DESK)
+
 READERS: dict[str, Callable[[str], object]] = {
     # What comes in
     "clean": lambda text: clean(text, limit=LENGTH),
@@ -308,6 +318,9 @@ READERS: dict[str, Callable[[str], object]] = {
     # What code decides by a customer's words
     "asks for a person": policy.asks_for_person,
     "needs a person": policy.needs_person,
+    "topics": TOPICS.find,
+    "marked topic": lambda text: marked_topic(text, DESK.refuse),
+    "without marks": without_marks,
     "small talk": courtesies.is_small_talk,
     "questions": policy.questions_in,
     "questions apart": policy.questions_apart,
@@ -426,7 +439,7 @@ UNREAD = {
             "bot.settings",
             "bot.cases.hours",
             "bot.help_center.recurrence",
-            "bot.desk.team",
+            "bot.desk.prompts",
             "knowledge.config",
         ),
         *(

@@ -8,8 +8,9 @@ import pytest
 from bot.agent.agent import HANDOVER, Agent, Team
 from bot.desk.danger.classifier import DANGERS
 from bot.desk.escalate import Reason
-from bot.desk.prompts import INSTRUCTIONS, compose
+from bot.desk.prompts import INSTRUCTIONS, NAME, compose
 from bot.desk.team import build_checker, build_lead, build_team
+from bot.desk_file.model import DeskFile
 
 NOTHING = cast(Any, object())
 ELSEWHERE = {"draft", "summary", "article", "compare", "danger", "rewrite"}
@@ -23,19 +24,27 @@ LOOK_UPS = {"lookup_order", "list_my_orders"}
 def team(*, shop: bool = True) -> Team:
     backend = NOTHING if shop else None
     return build_team(
-        shop_name="Fernwick", knowledge=NOTHING, cases=NOTHING, orders=backend, shipping=backend, layout="team"
+        desk=DeskFile(shop="Fernwick"),
+        knowledge=NOTHING,
+        cases=NOTHING,
+        orders=backend,
+        shipping=backend,
+        layout="team",
     )
 
 
 def one_agent() -> Agent:
     (agent,) = build_team(
-        shop_name="Fernwick", knowledge=NOTHING, cases=NOTHING, orders=NOTHING, shipping=NOTHING
+        desk=DeskFile(shop="Fernwick"), knowledge=NOTHING, cases=NOTHING, orders=NOTHING, shipping=NOTHING
     ).agents
     return agent
 
 
 def prompts() -> dict[str, str]:
-    lead, checker = build_lead(shop_name="Fernwick", cases=NOTHING), build_checker(shop_name="Fernwick")
+    lead, checker = (
+        build_lead(desk=DeskFile(shop="Fernwick"), cases=NOTHING),
+        build_checker(desk=DeskFile(shop="Fernwick")),
+    )
     agents = [one_agent(), *team().agents, *team(shop=False).agents, lead, checker]
     return {f"{agent.name}{number}": agent.instructions for number, agent in enumerate(agents)}
 
@@ -139,12 +148,14 @@ def test_who_looks_up_promises_no_change_and_reads_nobody_elses_orders(name: str
 
 
 def test_a_shop_with_braces_in_its_name_is_only_a_name() -> None:
-    (agent,) = build_team(shop_name="{sources}", knowledge=NOTHING, cases=NOTHING, orders=None, shipping=None).agents
+    (agent,) = build_team(
+        desk=DeskFile(shop="{sources}"), knowledge=NOTHING, cases=NOTHING, orders=None, shipping=None
+    ).agents
     assert "assistant of {sources}." in agent.instructions
 
 
 def test_every_file_of_instructions_is_part_of_some_prompt() -> None:
     everything = "\n".join(prompts().values())
     for path in INSTRUCTIONS.glob("*.md"):
-        first = path.read_text("utf-8").strip().splitlines()[0].replace("{shop}", "Fernwick")
+        first = path.read_text("utf-8").strip().splitlines()[0].replace("{shop}", "Fernwick").replace("{name}", NAME)
         assert first in everything or path.stem.partition("-")[0] in ELSEWHERE, path.name

@@ -7,7 +7,7 @@ import pytest
 from bot.desk_file.model import DeskFile, json_schema
 from bot.desk_file.reading import FORMS, DeskFileFaulty, read_desk_file
 from bot.errors import ConfigurationError
-from tests.contracts.tree import ROOT
+from tests.contracts.tree import ROOT, read
 
 FAULTY = """\
 shop: Harbour Bikes
@@ -148,3 +148,8 @@ def test_every_key_has_a_form_that_is_right(tmp_path: Path) -> None:
 
 def test_the_file_of_the_invented_shop_has_no_fault() -> None:
     assert read_desk_file(ROOT / "demo" / "desk.yml").shop == "Fernwick"
+
+
+def test_the_document_names_every_key() -> None:
+    document = read("docs/reference/desk-file.md")
+    assert [key for key in FORMS if key and f"| `{key}` |" not in document] == []

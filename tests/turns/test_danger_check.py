@@ -112,8 +112,8 @@ class Looked:
         parts = desk.parts
         if waits_for == "stream":
             models = Models((Endpoint("model-1", Telling(desk.model, gate)),))
-            agents = replace(parts.answers.agents, models=models)
-            parts = replace(parts, answers=replace(parts.answers, agents=agents))
+            agents = replace(parts.answers.agents(), models=models)
+            parts = replace(parts, answers=replace(parts.answers, agents=lambda: agents))
         elif waits_for == "answer":
             parts = replace(parts, answers=Afterwards(parts.answers, gate))
         else:

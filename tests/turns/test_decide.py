@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot.agent.model import Usage
+from bot.desk.topics import NO_TOPICS
 from bot.store.bodies import AttachedFile, MessageBody
 from bot.store.inbox import InboxItem
 from bot.turns.danger_check import Look
@@ -58,6 +59,7 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
             **nothing,
             "has_asked_back": False,
             "is_paused": False,
+            "topics": NO_TOPICS,
             "is_over": False,
             "now": NOW,
             **known,

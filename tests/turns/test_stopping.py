@@ -121,7 +121,7 @@ class Desk:
             link_hosts=frozenset(),
             takes_apart=False,
         )
-        answers = replace(answers, agents=agents, limits=Limits(retries=0), slots=slots or FairSemaphore(1))
+        answers = replace(answers, agents=lambda: agents, limits=Limits(retries=0), slots=slots or FairSemaphore(1))
         self.parts = TurnParts.around(
             answers,
             identities=KnownCustomer(),

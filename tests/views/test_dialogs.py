@@ -3,16 +3,30 @@
 from typing import get_args
 
 from bot.cases.buttons import SUBMISSIONS
-from bot.cases.case import Cause, Outcome, Priority
+from bot.cases.case import Priority
+from bot.desk_file.model import BUILT_IN_OUTCOMES, OTHER_CAUSE, DeskFile
+from bot.store.cases import ERASED
 from bot.views import dialogs, staff_cards
 from local_slack.blocks import view_faults
 from tests.store.rows import a_case
 
 ABOUT = '["FD-999999999999", "C0AGENTS", "1795200123.000100", "1795200123.000100"]'
 CASE = a_case(id=999_999_998_999)
+FULL = DeskFile.model_validate(
+    {
+        "cases": {
+            "causes": {f"cause_{number}": "c" * 70 for number in range(30)},
+            "outcomes": {f"outcome_{number}": "o" * 70 for number in range(5)},
+        }
+    }
+)
+"""A desk with as many choices as there can be."""
+
+
 EVERY = (
     dialogs.hand_back(CASE, about=ABOUT),
-    dialogs.resolve(CASE, about=ABOUT),
+    dialogs.resolve(CASE, about=ABOUT, desk=DeskFile()),
+    dialogs.resolve(CASE, about=ABOUT, desk=FULL),
     dialogs.edit_draft(CASE, text="x" * 4_000, about=ABOUT),
     dialogs.priority(CASE, about=ABOUT),
     dialogs.spam(CASE, about=ABOUT),
@@ -27,6 +41,6 @@ def test_dialogs_are_what_slack_accepts_and_are_handled() -> None:
 
 
 def test_what_is_offered_is_what_the_code_knows() -> None:
-    assert tuple(staff_cards.OUTCOMES) == get_args(Outcome)
-    assert tuple(staff_cards.CAUSES) == get_args(Cause)
+    assert {*staff_cards.OUTCOMES, ERASED} == BUILT_IN_OUTCOMES
+    assert OTHER_CAUSE in staff_cards.CAUSES
     assert {*staff_cards.PRIORITIES} == {*get_args(Priority)}

@@ -1,9 +1,9 @@
 """What the buttons of staff do with a case and with held messages."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from bot.cases.case import Cause, MovedOn, Outcome, Priority
+from bot.cases.case import MovedOn, Priority
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.cases.step import UnknownCase
@@ -11,6 +11,7 @@ from bot.reporting.why import Why
 from bot.store.inbox import InboxItem
 from bot.turns.interactions.replies import Replies, Step, field, interaction_thread, is_number, one_of
 from bot.views.dialogs import SUGGEST
+from bot.views.staff_cards import causes_of, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,17 @@ class CaseSteps:
 
     async def _resolve(self, item: InboxItem, ref: str) -> None:
         fields = item.interaction.fields
-        outcome, cause = one_of(Outcome, fields.get("outcome")), one_of(Cause, fields.get("cause"))
+        desk = self.cases.messages.desk_file()
+        outcome = _chosen(fields.get("outcome"), outcomes_of(desk))
+        cause = _chosen(fields.get("cause"), causes_of(desk))
         suggest = SUGGEST in fields.get("kb", ())
         await self.cases.resolve(ref, item.author, outcome=outcome or "other", cause=cause, suggest=suggest)
 
     async def _prioritize(self, item: InboxItem, ref: str) -> None:
         priority = one_of(Priority, item.interaction.fields.get("priority"))
         await self.cases.prioritize(ref, item.author, priority or "medium")
+
+
+def _chosen(value: object, choices: Collection[str]) -> str:
+    """The value if it is one of the choices. The desk file may have changed while the dialog was open."""
+    return value if isinstance(value, str) and value in choices else ""

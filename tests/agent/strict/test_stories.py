@@ -13,6 +13,7 @@ from bot.agent.patterns import Terms, brainstorm, concurrent, handoff, magentic,
 from bot.desk.prompts import compose
 from bot.desk.summing_up import as_note, build_summarizer, transcript
 from bot.desk.team import build_checker
+from bot.desk_file.model import DeskFile
 from bot.models.providers import Server, open_model
 from tests.agent.desk import CONTEXT, Counter, desk_tools
 from tests.agent.strict.server import CUT, FAMILIES, SHIPPED, Family, StrictServer, open_strict_server
@@ -112,7 +113,7 @@ async def test_drafts(terms: Terms, said: list[Message]) -> None:
 
 
 async def test_a_check(terms: Terms) -> None:
-    checker = build_checker(shop_name="Fernwick")
+    checker = build_checker(desk=DeskFile(shop="Fernwick"))
     outcome = await sequential(Room().team, "orders", LONG, terms=terms, checker=checker)
     assert_answered(outcome)
     assert len(outcome.messages) == 3

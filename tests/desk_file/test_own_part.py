@@ -1,0 +1,37 @@
+"""The shop's part of the instructions."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.desk_file.model import DeskFile
+from bot.desk_file.own_part import own_part
+from bot.desk_file.reading import OWN_PART_LIMIT, DeskFileFaulty, read_desk_file
+
+
+def test_the_parts_are_in_a_fixed_order_whatever_that_of_the_file() -> None:
+    entries = {
+        "glossary": {"Club": "our members"},
+        "people": [{"topic": "Leasing"}],
+        "refuse": [{"topic": "Doping", "say": "No."}],
+        "rules": ["Never promise a date."],
+        "assistant": {"tone": "Dry.", "address": "By first name.", "name": "Pia"},
+        "shop": "Harbour Bikes",
+    }
+    whole = own_part(DeskFile.model_validate(entries))
+    assert whole == own_part(DeskFile.model_validate(dict(reversed(entries.items()))))
+    marks = ("Tone: Dry.", "By first name.", "Never promise", "TOPIC_1: Doping", "- Leasing", "- Club: our members")
+    places = [whole.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_a_file_without_words_of_its_own_adds_nothing() -> None:
+    assert own_part(DeskFile(shop="Harbour Bikes")) == ""
+
+
+def test_what_adds_too_much_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "desk.yml"
+    words = "word " * 39
+    file.write_text("glossary:\n" + "".join(f"  term {number}: {words}\n" for number in range(40)))
+    with pytest.raises(DeskFileFaulty, match=f"at most {OWN_PART_LIMIT:,} are possible"):
+        read_desk_file(file)
