@@ -238,7 +238,7 @@ class Settings(BaseModel):
     conversation_turns: Annotated[int, Field(ge=3, le=100)] = 30
     """Answers after which a conversation goes on with nothing but a summary; the customer is told."""
     conversation_characters: Annotated[int, Field(ge=1_000, le=1_000_000)] = 24_000
-    """Characters of a conversation that a model is sent; what is older is summed up."""
+    """Characters of a conversation that a model is sent; older ones are summed up. Help pages can take as many."""
     concurrent_answers: Annotated[int, Field(ge=1, le=1000)] = 100
     """Threads answered at the same time; others wait their turn."""
     open_cases: Annotated[int, Field(ge=1, le=1000)] = 5

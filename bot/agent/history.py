@@ -16,6 +16,7 @@ from bot.agent.messages import (
     ToolCall,
     ToolResult,
 )
+from bot.agent.passages import fit_passages
 
 OLD_RESULT_LIMIT = 400
 """How many characters of an old tool result stay if there is not enough room."""
@@ -27,7 +28,7 @@ _LOST = "This call was interrupted. Whether it had an effect is not known."
 
 def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
     """The conversation in about `characters`: older tool results shrink first, then the oldest messages go, save the
-    notes at its beginning.
+    notes at its beginning. Passages have as much room again, and go before any of that.
 
     From the latest customer message on everything stays, so a turn that is large all by itself can exceed the
     size. Calls are never separated from their results.
@@ -42,7 +43,7 @@ def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
         room = characters - size_of(whole[:latest])
         share = max(OLD_RESULT_LIMIT, room // max(1, len(whole) - latest - 1))
         _shrink_results(whole, latest, len(whole), limit=share, characters=characters)
-    return tuple(whole)
+    return tuple(fit_passages(whole, characters=characters))
 
 
 def _without_old_extras(messages: list[Message]) -> list[Message]:
@@ -140,7 +141,7 @@ def _without_oldest(messages: list[Message], characters: int) -> list[Message]:
 
 
 def size_of(messages: Sequence[Message]) -> int:
-    """Return the number of characters of the conversation's texts."""
+    """Return the number of characters of the conversation's texts, without passages."""
     return sum(map(_characters, messages))
 
 

@@ -24,6 +24,7 @@ from bot.agent.journal import NO_JOURNAL, Journal
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, Message, SystemNote, ToolCall, ToolResult
 from bot.agent.model import ModelFailure, ModelRequest, Usage
+from bot.agent.passages import with_passages, without_passages
 from bot.agent.replies import Asking, ModelReply, RunUsage, StreamState, get_reply
 from bot.agent.toolcalls import Ledger, Round, run_calls
 from bot.agent.tools import Context, InvalidArguments, Tool
@@ -89,10 +90,9 @@ async def run(
     halt = halt or Halt()
     turn = _Turn(
         team=team,
-        history=history,
+        history=with_passages(history, passages),
         models=models,
         context=context,
-        passages=passages,
         emit=emit,
         limits=limits,
         journal=journal,
@@ -195,7 +195,6 @@ class _Turn:
     history: Sequence[Message]
     models: Models
     context: Context
-    passages: str
     emit: Emit
     limits: Limits
     journal: Journal
@@ -244,12 +243,12 @@ class _Turn:
         return Asking(build, endpoints, self.limits, self.state, self.spent, self.deadline, window)
 
     def _request(self, model: str, window: int, *, forced: bool) -> ModelRequest:
-        messages = fit([*self.history, *self.messages], characters=window)
+        whole = [*self.history, *self.messages]
+        messages = fit(whole if self.agent.sees_passages else without_passages(whole), characters=window)
         return ModelRequest(
             model=model,
             instructions=self.agent.instructions,
             messages=(*messages, _ANSWER_NOW) if forced else messages,
-            passages=self.passages if self.agent.sees_passages else "",
             tools=tuple(self.offered().values()),
             may_call=not forced,
             output_tokens=self.limits.output_tokens,

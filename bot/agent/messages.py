@@ -21,6 +21,9 @@ class CustomerMessage:
     """The verified Slack user id. The model sees it as a tag as soon as several people write."""
     ts: str = ""
     """Slack's timestamp of the message. Empty if it was never posted."""
+    passages: str = ""
+    """The text retrieved for the message. It is data, and no one's words. It stays with the message, so that the
+    conversation only grows at its end and providers can read what came before from a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +97,9 @@ Message = CustomerMessage | StaffMessage | SystemNote | AgentMessage | ToolResul
 def to_json(message: Message) -> JsonObject:
     """Return the message as a JSON object that names its kind under "type"."""
     match message:
-        case CustomerMessage(text, speaker, ts):
-            return {"type": "customer", "text": text, "speaker": speaker, "ts": ts}
+        case CustomerMessage(text, speaker, ts, passages):
+            said = {"type": "customer", "text": text, "speaker": speaker, "ts": ts}
+            return {**said, "passages": passages} if passages else said
         case StaffMessage(text, speaker):
             return {"type": "staff", "text": text, "speaker": speaker}
         case SystemNote(text):
@@ -113,7 +117,7 @@ def from_json(value: JsonObject) -> Message:
     """Return the message from the result of `to_json`. Raises KeyError or ValueError for anything else."""
     match value["type"]:
         case "customer":
-            return CustomerMessage(value["text"], value["speaker"], value["ts"])
+            return CustomerMessage(value["text"], value["speaker"], value["ts"], value.get("passages", ""))
         case "staff":
             return StaffMessage(value["text"], value["speaker"])
         case "note":

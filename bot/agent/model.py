@@ -73,8 +73,6 @@ class ModelRequest:
     instructions: str
     """The one system message."""
     messages: tuple[Message, ...]
-    passages: str = ""
-    """The text retrieved for the customer's latest message. It is data, and never in the system's role."""
     tools: tuple[Tool, ...] = ()
     may_call: bool = True
     """If False, the model must answer in words. The tools stay listed, because the conversation refers to them."""

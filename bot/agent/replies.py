@@ -25,7 +25,7 @@ from bot.agent.events import Emit, ModelRetried, RequestFailed, TextDelta
 from bot.agent.hedging import Contender, first_to_speak, hedge_delay
 from bot.agent.history import size_of
 from bot.agent.limits import Limits
-from bot.agent.messages import AgentMessage, JsonObject, SystemNote, ToolCall
+from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, SystemNote, ToolCall
 from bot.agent.model import (
     FailureKind,
     Finished,
@@ -443,7 +443,8 @@ async def _give_up(asking: Asking, loser: Contender, *, spoke_too_late: bool) ->
 
 
 def _characters_of(request: ModelRequest) -> int:
-    return len(request.instructions) + len(request.passages) + size_of(request.messages)
+    passages = sum(len(each.passages) for each in request.messages if isinstance(each, CustomerMessage))
+    return len(request.instructions) + size_of(request.messages) + passages
 
 
 @dataclass(slots=True)

@@ -350,12 +350,13 @@ def presentable(markdown: str, link_hosts: frozenset[str]) -> str:
 
 
 def spoken(said: Sequence[Message]) -> list[Message]:
-    """What people and the assistant said, without tool calls, since the writer of drafts has no tools."""
+    """What people and the assistant said, without tool calls, since the writer of drafts has no tools, and without the
+    passages of earlier searches."""
     words: list[Message] = []
     for message in said:
         match message:
             case CustomerMessage():
-                words.append(message)
+                words.append(replace(message, passages=""))
             case StaffMessage(text):
                 _, _, said_by_staff = text.partition("\n")
                 words.append(StaffMessage(from_slack(said_by_staff, bot_user=""), speaker="team"))

@@ -120,8 +120,10 @@ class Grounding:
     def add_message(self, message: Message) -> None:
         """Take in a message of the episode. What a model wrote into it counts as little as what the customer wrote."""
         match message:
-            case CustomerMessage(text):
+            case CustomerMessage(text, passages=passages):
                 self.add(text, "heard")
+                if passages:
+                    self.add(passages, "page")
             case StaffMessage(text) | AgentMessage(text):
                 # An answer was shown only as far as it was grounded, so what it names was grounded at that time.
                 self.add(text, "page")

@@ -35,15 +35,15 @@ def lines_of(request: ModelRequest) -> list[Line]:
     """Return the conversation without the instructions.
 
     It begins and ends in the user's role or with a tool's result. No two lines in a row are the user's or the
-    assistant's. The passages stand before the latest words of a customer, a note before the next words of a person or
-    at the end of the line before it.
+    assistant's. The passages of a message stand before its words, a note before the next words of a person or at the
+    end of the line before it.
     """
     arranging = _Arranging(tagged=needs_tags(request.messages))
-    latest = _latest(request)
-    for place, message in enumerate(request.messages):
-        if place == latest and request.passages:
-            arranging.blocks.insert(0, _block(PASSAGES, unmarked(request.passages)))
+    for message in request.messages:
         match message:
+            case CustomerMessage(passages=passages) if passages:
+                arranging.blocks.insert(0, _block(PASSAGES, unmarked(passages)))
+                arranging.add_words(message)
             case CustomerMessage() | StaffMessage():
                 arranging.add_words(message)
             case SystemNote(text):
@@ -52,14 +52,7 @@ def lines_of(request: ModelRequest) -> list[Line]:
                 arranging.add_reply(message)
             case ToolResult():
                 arranging.add_result(message)
-    if latest is None and request.passages:
-        arranging.blocks.append(_block(PASSAGES, unmarked(request.passages)))
     return arranging.close()
-
-
-def _latest(request: ModelRequest) -> int | None:
-    places = [place for place, message in enumerate(request.messages) if isinstance(message, CustomerMessage)]
-    return places[-1] if places else None
 
 
 def _block(name: str, text: str) -> str:
@@ -117,7 +110,7 @@ class _Arranging:
             self._lines.append(AgentMessage(_ENDED))
         tagged = self._tagged or len(self._said) > 1
         parts = [part for blocks, said in self._said for part in (*blocks, words_of(said, tagged=tagged))]
-        self._lines.append(UserLine("\n\n".join(parts)))
+        self._lines.append(UserLine("\n\n".join(filter(None, parts))))
         self._said = []
 
     def _place_blocks(self) -> None:

@@ -166,7 +166,13 @@ async def reword(tx: AsyncConnection, turn: int, words: str) -> None:
 
 
 def _reworded(messages: Sequence[dict[str, Any]], words: str) -> list[dict[str, Any]]:
-    return [{**message, "text": words} if message["type"] == "customer" else message for message in messages]
+    """Return the messages with the customer's new words, and without what was retrieved for the old ones."""
+    return [
+        {**{name: value for name, value in message.items() if name != "passages"}, "text": words}
+        if message["type"] == "customer"
+        else message
+        for message in messages
+    ]
 
 
 async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, latest: int) -> list[PastTurn]:

@@ -134,7 +134,8 @@ class Agents:
         findings = seen.findings
         evidence = self._evidence(question, findings)
         reply = self._reply(inquiry, inquiry.writer, evidence)
-        terms = self._terms(inquiry, passages=self._passages(findings), evidence=evidence, emit=reply.emit)
+        passages = self._passages(findings)
+        terms = self._terms(inquiry, passages=passages, evidence=evidence, emit=reply.emit)
         team, way = self.team, self.choose_pattern(question.text)
         if not question.concerns:
             # The message may be for others, so it must not call a person.
@@ -146,7 +147,7 @@ class Agents:
             verdict = "stopped"
         sources = evidence.sources(outcome.text)
         return Asked(
-            question,
+            replace(question, passages=passages),
             _as_read(outcome, reply.said) if verdict in ("escalated", "failed", "stopped") else outcome,
             inquiry.writer,
             reply,
@@ -191,7 +192,7 @@ class Agents:
             reply.failures.extend(part.reply.failures[: FAILURES_KEPT - len(reply.failures)])
         sources = {hit.url or hit.title: hit for part in parts for hit in part.sources}
         return Asked(
-            inquiry.question,
+            replace(inquiry.question, passages="\n\n".join(dict.fromkeys(part.share.passages for part in parts))),
             outcome,
             inquiry.writer,
             reply,

@@ -41,6 +41,8 @@ class Question:
     """True if the app was not mentioned. It then stays silent if it cannot answer."""
     concerns: bool = True
     """Whether the words name the matter of the conversation. If not, no person is called about them."""
+    passages: str = ""
+    """What was retrieved for the message, as far as it is known."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Ends the answer early."""
 
@@ -57,7 +59,8 @@ class Question:
     @property
     def message(self) -> CustomerMessage:
         """The message in the form for the agent."""
-        return CustomerMessage(naming_files(self.text, self.files), speaker=self.customer.user, ts=self.item.ts)
+        text = naming_files(self.text, self.files)
+        return CustomerMessage(text, speaker=self.customer.user, ts=self.item.ts, passages=self.passages)
 
     def after(self, side_effects: Sequence[ToolResult]) -> "Question":
         """Return the question with a note about side effects from before the customer edited it."""

@@ -20,6 +20,11 @@ _SPEAKER = re.compile(r"^\[(customer|staff)[^\]\n]*\]\n?")
 _NEXT_SPEAKER = re.compile(r"(?m)^(?=\[(?:customer|staff)[^\]\n]*\]\n)")
 _BLOCK = re.compile(r"<(note|passages)>\n(.*?)\n</\1>", re.DOTALL)
 """What is no one's words: a note, or what was found."""
+_PASSAGE = re.compile(
+    r'<passage( number="\d+")( title="[^"\n]*"(?: updated="[^"\n]*")?)([^>\n]*)>(\n.*?)</passage>', re.DOTALL
+)
+_SHOWN = ' shown="above"'
+"""The mark of a passage that an earlier message has in full."""
 _BRACKETS = re.compile(r"\([^()\n]*\)")
 _HANDOVER = re.compile(r"(?:hand_?over|hand_?off|transfer)_to_", re.IGNORECASE)
 _ASK = re.compile(r"ask_", re.IGNORECASE)
@@ -176,7 +181,7 @@ class Talk:
     instructions: str = ""
     """The system message."""
     context: tuple[str, ...] = ()
-    """The marked blocks in the other messages: passages, notes."""
+    """The marked blocks in the other messages: notes, and the passages of the last message."""
     lines: tuple[Line, ...] = ()
     """Everything that was said, oldest first."""
     found: tuple[Found, ...] = ()
@@ -208,9 +213,9 @@ def read_request(body: Mapping[str, Any]) -> Talk:
     """The request, as far as it can be read. Never raises."""
     messages = [message for message in _list(body.get("messages")) if isinstance(message, dict)]
     instructions = _text(messages[0]) if messages and _is_system(messages[0]) else ""
-    messages = _unfolded(messages[1:] if instructions else messages)
+    messages = _in_full(_unfolded(messages[1:] if instructions else messages))
     turn = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
-    context = tuple(_text(message) for message in messages if _is_system(message))
+    context = tuple(_context(messages, turn))
     before, after = messages[:turn], messages[turn + 1 :]
     customer = [_said(message) for message in messages[: turn + 1] if message.get("role") == "user"]
     whole = customer[-1] if customer else ""
@@ -324,7 +329,10 @@ def _unfolded(messages: list[Json]) -> list[Json]:
                 whole += _parts(_text(message))
             case "tool":
                 text, blocks = _BLOCK.sub("", _text(message)).rstrip(), _BLOCK.findall(_text(message))
-                whole += [{**message, "content": text}, *({"role": "system", "content": block} for _, block in blocks)]
+                whole += [
+                    {**message, "content": text},
+                    *({"role": "system", "content": block, "block": name} for name, block in blocks),
+                ]
             case "assistant" if whole and whole[-1].get("role") == "tool" and _BRACKETS.fullmatch(_text(message)):
                 pass
             case _:
@@ -332,12 +340,39 @@ def _unfolded(messages: list[Json]) -> list[Json]:
     return whole
 
 
+def _context(messages: list[Json], turn: int) -> Iterator[str]:
+    """The notes, and the passages right before the message that is the turn's. Earlier passages were for others."""
+    begin = turn - sum(1 for _ in itertools.takewhile(_is_system, reversed(messages[:turn])))
+    for place, message in enumerate(messages):
+        if _is_system(message) and (message.get("block") != "passages" or place >= begin):
+            yield _text(message)
+
+
+def _in_full(messages: list[Json]) -> list[Json]:
+    """The messages with the words of the passages that they only name, because an earlier one has them."""
+    shown: dict[str, str] = {}
+
+    def name(passage: re.Match[str]) -> str:
+        title, marks, body = passage[2], passage[3], passage[4]
+        if not marks.endswith(_SHOWN):
+            shown[title] = "\n".join(dict.fromkeys([*filter(None, [shown.get(title)]), body.strip("\n")]))
+            return passage[0]
+        return f"<passage{passage[1]}{title}{marks.removesuffix(_SHOWN)}>\n{shown.get(title, '')}\n</passage>"
+
+    return [
+        {**message, "content": _PASSAGE.sub(name, _text(message))}
+        if message.get("block") == "passages" or message.get("role") == "tool"
+        else message
+        for message in messages
+    ]
+
+
 def _parts(text: str) -> list[Json]:
     """What a user's message holds, in order: blocks, and the words of people."""
     parts: list[Json] = []
     end = 0
     for block in _BLOCK.finditer(text):
-        parts += [*_words(text[end : block.start()]), {"role": "system", "content": block[2]}]
+        parts += [*_words(text[end : block.start()]), {"role": "system", "content": block[2], "block": block[1]}]
         end = block.end()
     return parts + _words(text[end:])
 

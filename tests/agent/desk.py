@@ -14,7 +14,7 @@ from bot.agent.journal import NO_JOURNAL, Journal
 from bot.agent.limits import Limits
 from bot.agent.loop import Outcome, run
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult
-from bot.agent.model import Model
+from bot.agent.model import Model, ModelRequest
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import Customer, ThreadRef
 
@@ -91,6 +91,11 @@ def desk_tools(counter: Counter) -> tuple[Tool, ...]:
         return "A person takes over."
 
     return lookup_order, check_shipping, escalate_to_human
+
+
+def passages_in(request: ModelRequest) -> str:
+    """What was retrieved for the customer's latest message, as a request has it."""
+    return next((each.passages for each in reversed(request.messages) if isinstance(each, CustomerMessage)), "")
 
 
 @dataclass

@@ -26,7 +26,7 @@ from bot.agent.patterns import (
     sequential,
     single,
 )
-from tests.agent.desk import CONTEXT, QUESTION, QUICK, Counter, assert_paired, desk_tools
+from tests.agent.desk import CONTEXT, QUESTION, QUICK, Counter, assert_paired, desk_tools, passages_in
 from tests.doubles.routed_model import RoutedModel, words_of
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
 
@@ -112,7 +112,7 @@ async def test_handoff_goes_from_triage_to_a_specialist_that_sees_the_passages()
     room, model = Room(), ScriptedModel(calls(call("hand_over_to_orders")), LOOK, says("It is shipped."))
     outcome = await handoff(room.team, "", [QUESTION], terms=room.terms(model))
     assert (outcome.agent, outcome.text) == ("orders", "It is shipped.")
-    assert [(request.model, request.instructions, request.passages) for request in model.requests[:2]] == [
+    assert [(request.model, request.instructions, passages_in(request)) for request in model.requests[:2]] == [
         ("cheap", "You sort.", ""),
         ("strong", "You know orders.", "Passages."),
     ]
@@ -141,7 +141,7 @@ async def test_the_checker_reads_the_question_the_results_the_passages_and_the_d
     before: list[Message] = [CustomerMessage("Hello"), AgentMessage("Hi", agent="triage"), QUESTION]
     outcome = await sequential(room.team, "orders", before, terms=room.terms(model), checker=CHECKER)
     request = model.requests[-1]
-    assert (request.model, request.instructions, request.passages) == ("cheap", "You check drafts.", "Passages.")
+    assert (request.model, request.instructions, passages_in(request)) == ("cheap", "You check drafts.", "Passages.")
     assert request.tools == ()
     assert [type(message) for message in request.messages] == [CustomerMessage, CustomerMessage]
     sheet = words_of(request)
@@ -272,9 +272,9 @@ async def test_every_question_is_asked_at_once_and_answered_in_its_place() -> No
     assert len(set(room.counter.keys)) == 2
     assert_paired(outcome.messages)
     first = model.asked(only("Where is it?"))[0]
-    assert (first.instructions, first.passages) == ("You know orders.", "Passages on Where is it?")
+    assert (first.instructions, passages_in(first)) == ("You know orders.", "Passages on Where is it?")
     whole, note, question = first.messages
-    assert (whole, question) == (QUESTION, replace(QUESTION, text="Where is it?"))
+    assert (whole, question) == (QUESTION, replace(QUESTION, text="Where is it?", passages="Passages on Where is it?"))
     assert isinstance(note, SystemNote)
     assert "Where is it?" not in note.text
 
@@ -449,7 +449,7 @@ async def test_specialists_read_the_leads_question_and_neither_hand_over_nor_cal
     history: list[Message] = [CustomerMessage("Hello"), AgentMessage("Hi"), QUESTION]
     await magentic(room.team, "orders", history, terms=room.terms(model), lead=LEAD)
     request = model.asked("Where is ORD-1?")[0]
-    assert request.messages == (*history[:-1], CustomerMessage("Where is ORD-1?", speaker="U0CUSTOMERA"))
+    assert request.messages == (*history[:-1], CustomerMessage("Where is ORD-1?", "U0CUSTOMERA", passages="Passages."))
     assert [tool.name for tool in request.tools] == ["lookup_order", "check_shipping"]
 
 

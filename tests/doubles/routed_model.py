@@ -37,8 +37,9 @@ class RoutedModel:
 
 def words_of(request: ModelRequest) -> str:
     """Everything that stands in a request, save what agents and tools said."""
-    said = (message.text for message in request.messages if not isinstance(message, AgentMessage | ToolResult))
-    return "\n".join((request.instructions, request.passages, *said))
+    said = [message for message in request.messages if not isinstance(message, AgentMessage | ToolResult)]
+    retrieved = [message.passages for message in said if isinstance(message, CustomerMessage)]
+    return "\n".join((request.instructions, *retrieved, *(message.text for message in said)))
 
 
 def _round(request: ModelRequest) -> int:

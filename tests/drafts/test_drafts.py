@@ -50,6 +50,7 @@ from handlers.payloads import ViewSubmission
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 from local_slack.blocks import message_faults
+from tests.agent.desk import passages_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
@@ -211,7 +212,7 @@ async def test_each_draft_is_asked_for_in_a_voice_of_its_own_with_what_is_known(
     heard = [next(voice for voice in room.drafting.voices if voice in each.instructions) for each in requests]
     assert sorted(heard) == sorted(room.drafting.voices)
     assert all("Northwind" in each.instructions and "{" not in each.instructions for each in requests)
-    assert all("You have 30 days" in each.passages and "send a lamp back" in each.passages for each in requests)
+    assert all("You have 30 days" in passages_in(each) and "send a lamp back" in passages_in(each) for each in requests)
     assert all(request.tools == () for request in room.model.requests)
 
 
@@ -244,7 +245,7 @@ async def test_drafts_go_on_with_what_all_sides_have_said(room: Room) -> None:
         ("StaffMessage", "Let me look <here>."),
         ("CustomerMessage", "And may I return it?"),
     ]
-    assert 'lookup_order: {"status": "shipped"}' in request.passages
+    assert 'lookup_order: {"status": "shipped"}' in passages_in(request)
     assert room.pages.asked == ["And may I return it?"]
 
 
@@ -267,8 +268,8 @@ async def test_where_others_read_the_writer_is_told_nothing_private_and_everybod
     assert ended == "drafted"
     for request in room.model.requests:
         assert "Elm Street" not in str(request)
-        assert "Others read" in request.passages
-        assert "You have 30 days" in request.passages
+        assert "Others read" in passages_in(request)
+        assert "You have 30 days" in passages_in(request)
     post = (await public.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
     assert "Other people can read" in str(post.payload)
     await public.delivers()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.agent.history import repair
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolCall, ToolResult
 from bot.agent.model import ModelRequest
+from bot.agent.passages import with_passages
 from bot.agent.wording import words_of
 from bot.models.chat_completions import chat_messages
 from bot.models.lines import Line, UserLine, lines_of
@@ -18,7 +19,7 @@ FOUND = ToolResult("c1", "lookup_order", '{"status":"shipped"}')
 
 
 def lines(*messages: Message, passages: str = "") -> list[Line]:
-    return lines_of(ModelRequest("model-1", "You are the desk.", messages, passages=passages))
+    return lines_of(ModelRequest("model-1", "You are the desk.", tuple(with_passages(messages, passages))))
 
 
 def said(text: str, by: str = "U1") -> CustomerMessage:
@@ -69,6 +70,13 @@ def test_the_passages_stand_before_the_latest_words_of_the_customer_and_stay_the
         LOOK,
         FOUND,
     ]
+
+
+def test_the_passages_of_earlier_messages_stay_where_they_are() -> None:
+    before = lines(said("Hi"), AgentMessage("Hello"), passages="Returns: 30 days.")[:-1]
+    first = CustomerMessage("Hi", "U1", passages="Returns: 30 days.")
+    after = lines(first, AgentMessage("Hello"), said("And?"), passages="Payment: by card.")
+    assert after == [*before, UserLine("<passages>\nPayment: by card.\n</passages>\n\nAnd?")]
 
 
 def test_a_note_travels_with_the_next_words_of_a_person() -> None:
@@ -131,7 +139,7 @@ MESSAGES = st.lists(
 
 @given(MESSAGES, st.sampled_from(["", "Returns: 30 days."]))
 def test_no_conversation_is_in_an_order_that_a_server_refuses(messages: list[Message], passages: str) -> None:
-    request = ModelRequest("model-1", "You are the desk.", tuple(repair(messages)), passages=passages)
+    request = ModelRequest("model-1", "You are the desk.", tuple(with_passages(repair(messages), passages)))
     roles = [line["role"] for line in chat_messages(request)]
     assert roles[:2] == ["system", "user"]
     assert "system" not in roles[1:]

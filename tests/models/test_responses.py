@@ -33,7 +33,7 @@ from tests.doubles.chat_server import ChatServer, Reply, refuses
 from tests.doubles.responses_events import Response
 from tests.patience import patience
 
-REQUEST = ModelRequest("model-1", "You are the desk.", (CustomerMessage("Where is my order?"),), passages="Passages.")
+REQUEST = ModelRequest("model-1", "You are the desk.", (CustomerMessage("Where is my order?", passages="Passages."),))
 HELLO = Response().says("Hel", "lo").ends()
 LOOK = Response().thinks(encrypted="gAAAA1").calls("lookup_order", {"order_id": "ORD-1"}).ends()
 THOUGHT = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAAA1"}

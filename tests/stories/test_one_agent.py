@@ -31,7 +31,8 @@ async def test_a_message_that_asks_for_many_things_is_answered_once_by_the_one_a
     answer = await world.customer.reads(asked)
     assert "1Z999AA10123456784" in answer.text
     assert "PayPal" in answer.text
-    assert answer.tasks["Looking up the order"] == answer.tasks["Checking the shipment"] == "complete"
+    assert set(answer.tasks.values()) == {"complete"}
+    assert len(answer.tasks) >= 2
 
 
 async def test_every_request_begins_with_the_same_tools_and_instructions(world: World) -> None:

@@ -27,7 +27,7 @@ from bot.turns.journal import open_journal
 from bot.turns.question import Question
 from knowledge.knowledge_base import Findings
 from knowledge.passages import Hit
-from tests.agent.desk import Counter, desk_tools
+from tests.agent.desk import Counter, desk_tools, passages_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.routed_model import RoutedModel, words_of
 from tests.doubles.scripted_model import Step, call, calls, says
@@ -260,7 +260,7 @@ async def test_an_answer_of_a_specialist_without_evidence_does_not_stand(room_fo
 async def test_an_answer_from_a_page_that_perhaps_fits_is_shown_only_when_it_is_whole(room_for: OpenRoom) -> None:
     room = room_for({"You know the pages.": [says("All about scarves stands here.")]})
     asked = await room.ask("How do I wash a scarf?", agent="answers")
-    assert 'uncertain="yes"' in room.model.asked("You know the pages.")[0].passages
+    assert 'uncertain="yes"' in passages_in(room.model.asked("You know the pages.")[0])
     assert (asked.verdict, room.writer.words) == ("stands", "")
     asked.reply.release()
     assert room.writer.words == "All about scarves stands here."
@@ -300,7 +300,7 @@ async def test_what_could_not_be_looked_up_is_not_said_to_be_missing(room_for: O
     room = room_for({"You know the pages.": [says("It melts at 3422 degrees.")]}, broken=True)
     asked = await room.ask(TUNGSTEN, agent="answers")
     assert (asked.verdict, room.writer.words) == ("pages_down", "")
-    assert "cannot be searched at the moment" in room.model.asked("You know the pages.")[0].passages
+    assert "cannot be searched at the moment" in passages_in(room.model.asked("You know the pages.")[0])
 
 
 async def test_what_a_lame_index_still_finds_is_answered(room_for: OpenRoom) -> None:
@@ -332,7 +332,7 @@ async def test_separate_questions_are_answered_one_below_the_other_from_their_ow
     assert room.writer.words == "Shipped.\n\nAll about boots stands here."
     assert asked.outcome.text == room.writer.words
     assert [source.title for source in asked.sources] == ["boots"]
-    assert "boots" not in room.model.asked(only(WHERE))[0].passages
+    assert "boots" not in passages_in(room.model.asked(only(WHERE))[0])
 
 
 async def test_the_answers_of_a_message_name_four_pages_at_most_together(room_for: OpenRoom) -> None:
@@ -413,7 +413,7 @@ async def test_a_question_is_searched_with_what_stands_before_it_when_its_own_wo
     room = room_for({only(who): [says("GLS.")], only(pays): [says("You pay.")]}, titles=("boots",))
     asked = await room.ask(f"I bought boots. {who} {pays}", agent="answers")
     assert (asked.verdict, room.writer.words) == ("stands", "GLS.\n\nYou pay.")
-    assert all("All about boots" in room.model.asked(only(each))[0].passages for each in (who, pays))
+    assert all("All about boots" in passages_in(room.model.asked(only(each))[0]) for each in (who, pays))
 
 
 async def test_a_claim_that_is_taken_back_beside_an_answer_names_its_question(room_for: OpenRoom) -> None:
