@@ -1,8 +1,12 @@
 """What a message or an edit is meant to do, decided by rules from its words.
 
 says_stop         The whole message asks the assistant to stop. If no answer is running, there is nothing to stop.
-may_say_settled   The whole message says "stop" or "cancel that", which may mean the call for a person.
+may_say_settled   The message says "stop" or "cancel that", which may mean the call for a person, or begins as if no
+                  person were needed any more.
 says_settled      The whole message says that a person is no longer needed.
+accepts           The whole message says yes to the offer of a person.
+refuses           The whole message says no to it.
+needs_no_more     The whole message says that nothing more is needed, whatever was asked.
 asks_how_long     The message asks how long the wait for a person is, or whether anybody is there.
 changes_meaning   An edit changes what the message says, and does not only correct a typo.
 """
@@ -39,8 +43,11 @@ def says_stop(text: str) -> bool:
 
 
 def may_say_settled(text: str) -> bool:
-    """Whether the message may say that a person is no longer needed. It may as well mean an order."""
-    return len(text) <= SETTLED_LIMIT and matcher("stop").is_all(text, beside=matcher(*_COURTESIES))
+    """Whether the message may say that a person is no longer needed. It may as well mean an order, or say more."""
+    if matcher("stop").is_all(text[: SETTLED_LIMIT + 1], beside=matcher(*_COURTESIES)):
+        return len(text) <= SETTLED_LIMIT
+    is_short = len(text) <= WAITING_LIMIT and "?" not in text
+    return is_short and matcher("settled").opens(text, beside=matcher(*_COURTESIES))
 
 
 def says_settled(text: str) -> bool:
@@ -48,6 +55,28 @@ def says_settled(text: str) -> bool:
     if len(text) > SETTLED_LIMIT or "?" in text:
         return False
     return matcher("settled").is_all(text, beside=matcher(*_COURTESIES)) and not matcher("unsettled").is_in(text)
+
+
+def accepts(text: str) -> bool:
+    """Whether the message says yes to an offer, and nothing else. "Ok, thanks" may as well be a goodbye."""
+    if len(text) > SETTLED_LIMIT or "?" in text:
+        return False
+    yes = matcher("accepts")
+    return yes.is_all(text, beside=matcher(*_COURTESIES)) or matcher("assent").is_all(text, beside=yes)
+
+
+def refuses(text: str) -> bool:
+    """Whether the message says no to an offer, and nothing else."""
+    no = matcher("refuses", "declines", "settled")
+    return len(text) <= SETTLED_LIMIT and "?" not in text and no.is_all(text, beside=matcher(*_COURTESIES))
+
+
+def needs_no_more(text: str) -> bool:
+    """Whether the message says that nothing more is needed, and nothing else. A bare "no" does not say so."""
+    if len(text) > SETTLED_LIMIT or "?" in text:
+        return False
+    said = matcher("declines", "settled").is_all(text, beside=matcher("refuses", *_COURTESIES))
+    return said and not matcher("unsettled").is_in(text)
 
 
 def asks_how_long(text: str) -> bool:

@@ -99,11 +99,16 @@ def questions_apart(text: str) -> tuple[str, ...]:
     for question in questions_in(text):
         if is_rhetorical(question):
             continue
-        if apart and len(WORD.findall(question)) <= REFERRING_WORDS and matcher("refers_back").is_in(question):
+        if apart and refers_back(question):
             apart[-1] += f" {question}"
         else:
             apart.append(question)
     return tuple(apart) if 2 <= len(apart) <= APART_MOST and all(map(is_about_something, apart)) else ()
+
+
+def refers_back(question: str) -> bool:
+    """Whether it is a short question such as "And its packed size?", whose subject is in what was said before."""
+    return len(WORD.findall(question)) <= REFERRING_WORDS and matcher("refers_back").is_in(question)
 
 
 def lead_up_to(text: str, question: str) -> str:

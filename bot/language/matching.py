@@ -37,6 +37,9 @@ PATTERNS = (
         "apologies",
         "stop",
         "settled",
+        "accepts",
+        "refuses",
+        "declines",
     ),
     *("unsettled", "questions", "requests", "refers_back", "rhetorical"),
     *("handover_requests.patterns", "handover_requests.alone", "handover_requests.beside_alone"),
@@ -70,6 +73,20 @@ class Matcher:
     def begins(self, text: str) -> bool:
         """Whether the text begins with one of them."""
         return bool(self._pattern.match(_plain(text)))
+
+    def opens(self, text: str, *, beside: "Matcher") -> bool:
+        """Whether the text begins with a clause that is one of them. Entries of `beside` can be next to it."""
+        text, at, is_found = _plain(text), 0, False
+        while at < len(text):
+            own, other = self._end(text, at), beside._end(text, at)
+            is_found |= own > at and own >= other
+            if at == own == other:
+                if text[at].isalnum():
+                    return False
+                if is_found and text[at] != " ":
+                    return True
+            at = max(own, other, at + 1)
+        return is_found
 
     def is_all(self, text: str, *, beside: "Matcher | None" = None) -> bool:
         """Whether the text has at least one of them, and nothing else but those of `beside`. Marks do not matter."""

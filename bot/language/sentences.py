@@ -120,10 +120,20 @@ def common_words() -> Mapping[Language, frozenset[str]]:
     return {language: frozenset(words.split()) for language, words in read_section("common").items()}
 
 
+@cache
+def own_letters() -> Mapping[Language, frozenset[str]]:
+    """Letters and marks that a language has, and none of the others."""
+    return {language: frozenset(letters.replace(" ", "")) for language, letters in read_section("letters").items()}
+
+
 def language_of(text: str, locale: str) -> Language:
-    """The language of a message, by its common words. The locale's language if these are not clear."""
-    words = [word.replace("’", "'") for word in _WORD.findall(text[:_READ_LIMIT].lower())]
-    counts = {language: sum(word in known for word in words) for language, known in common_words().items()}
+    """The language of a message, by its common words and its letters. The locale's language if these are not clear."""
+    text = text[:_READ_LIMIT].lower()
+    words, letters = [word.replace("’", "'") for word in _WORD.findall(text)], frozenset(text)
+    counts = {
+        language: sum(word in known for word in words) + bool(own_letters()[language] & letters)
+        for language, known in common_words().items()
+    }
     first, second = sorted(counts.values(), reverse=True)[:2]
     if not first or first < second * _CLEAR:
         return language_for(locale)

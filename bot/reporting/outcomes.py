@@ -42,7 +42,7 @@ SILENCE_SECONDS = DAY
 RETURN_SECONDS = WEEK
 """How long a resolution can be withdrawn."""
 
-NOT_ASKED = frozenset({"no_words", "nothing_to_stop", "noted"})
+NOT_ASKED = frozenset({"no_words", "nothing_to_stop", "noted", "declined"})
 """The ends of messages that were no questions."""
 PASSED_ON = frozenset({"relayed", "silent"})
 """The ends of messages that went to the people who have the case."""

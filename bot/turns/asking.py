@@ -50,6 +50,8 @@ from knowledge.passages import Hit
 
 SOURCES = 4
 """The largest number of pages named under the answers to several questions."""
+PASSAGES = 8
+"""The most passages of two searches for one question that the agents read."""
 NAMED_LIMIT = 120
 """How many characters of a question are quoted to say which of several questions is meant."""
 
@@ -289,17 +291,22 @@ class Agents:
     async def _search(self, inquiry: _Inquiry) -> Seen:
         """Search the pages for the message. If they have no answer, search for it with the message before it.
 
-        A message such as "And how long?" needs that. If that is not enough either, the cheap model rewrites it.
+        A message such as "And how long?" needs that. If that is not enough either, the cheap model rewrites it. A
+        message such as "And its packed size?" is always searched with the one before, because a page about something
+        else can fit its own words.
         """
         question = inquiry.question
         findings = await self.knowledge.search(question.text)
         written = [message.text for message in question.history if isinstance(message, CustomerMessage)]
         before = [text for text in map(without_files, written) if text]
-        if findings.answerable or asks_nothing(question.text):
+        leans = bool(before) and policy.refers_back(question.text)
+        if asks_nothing(question.text) or (findings.answerable and not leans):
             return Seen(findings)
         whole = f"{before[-1]}\n{question.text}" if before else question.text
         if before:
-            findings = surer(findings, await self.knowledge.search(whole))
+            together = await self.knowledge.search(whole)
+            is_better = leans and together.answerable
+            findings = _joined(together, findings) if is_better else surer(findings, together)
         return await self._look_again(inquiry, whole, findings, step="rewrite")
 
     async def _look_again(self, inquiry: _Inquiry, text: str, findings: Findings, *, step: str) -> Seen:
@@ -366,6 +373,12 @@ def _without_words(outcome: Outcome) -> Outcome:
         replace(message, text="") if isinstance(message, AgentMessage) else message for message in outcome.messages
     ]
     return replace(outcome, text="", messages=tuple(messages))
+
+
+def _joined(first: Findings, then: Findings) -> Findings:
+    """The findings of two searches for the same, those of the first one before the others."""
+    found = {hit.chunk_id: hit for hit in (*first.hits, *then.hits)}
+    return replace(first, hits=tuple(found.values())[: max(len(first.hits), PASSAGES)])
 
 
 def _as_read(outcome: Outcome, said: str) -> Outcome:

@@ -169,7 +169,8 @@ class CustomerMessages:
             state = await threads.find_thread(tx, item.thread)
             episode = await self.summaries.read(tx, item.thread, state) if state else None
         history = episode.history if episode else ()
-        return hear(item, Overheard(case, ended, answered, history, now=self.clock.now()))
+        is_offered = episode is not None and episode.has_offered
+        return hear(item, Overheard(case, ended, answered, history, is_offered, now=self.clock.now()))
 
     async def _forget(self, item: InboxItem, reason: str = OVERHEARD) -> Finish:
         """Erase the content of a message that gets no answer because it was not for us."""
@@ -194,11 +195,14 @@ class CustomerMessages:
     async def _read(
         self, item: InboxItem, customer: Customer, interrupt: Interrupt, hearing: Hearing, *, is_over: bool
     ) -> tuple[IncomingMessage, Facts]:
-        language = self.sentences.language_of(item.words, customer.locale)
         async with self.database.transaction() as tx:
-            if says_stop(item.words) and (known := await threads.find_thread(tx, item.thread)) and known.language:
+            known = await threads.find_thread(tx, item.thread)
+            # "Ok" and "svp" do not show a language. What was said in the thread before does.
+            before = known.language if known else ""
+            language = self.sentences.language_of(item.words, before or customer.locale)
+            if before and says_stop(item.words):
                 # A stop word can be the same in several languages.
-                language = self.sentences.language_for(known.language)
+                language = self.sentences.language_for(before)
             await threads.set_language(tx, item.thread, language)
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
@@ -218,6 +222,7 @@ class CustomerMessages:
             danger=find_danger(item.words) or (seen.danger if seen else None),
             begun_at=begun_at,
             has_asked_back=has_asked_back(episode.history),
+            is_offered=episode.has_offered,
             is_paused=is_paused,
             topics=topics,
             is_over=is_over,
@@ -242,11 +247,17 @@ class CustomerMessages:
                 await self.leftovers.close(item)
                 await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
                 return "done", "called"
-            case HandOver(reason, topic):
+            case HandOver(reason, topic, accepts):
                 first = escape(topic.sentence(incoming.language)) if topic else ""
                 matter = f"{topic.topic}: a topic that always goes to a person." if topic else ""
                 await self.cases.open(
-                    item.thread, customer, reason=reason, priority="medium", summary=matter, said_first=first
+                    item.thread,
+                    customer,
+                    reason=reason,
+                    priority="medium",
+                    subject=incoming.episode.last_question if accepts else "",
+                    summary=matter,
+                    said_first=first,
                 )
                 return "done", "escalated"
             case PassOn(case, offers, says_solved):
@@ -391,7 +402,7 @@ class CustomerMessages:
             episode.number,
             episode.history,
             episode.covered,
-            in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
+            in_vain_before=episode.has_offered,
             heading=self._heading(incoming),
             files=item.message.file_names,
             epoch=incoming.epoch,

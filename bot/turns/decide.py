@@ -17,7 +17,15 @@ from bot.cases.case import may_be_reopened
 from bot.desk import addressing, policy
 from bot.desk.courtesies import affirms, is_last_word
 from bot.desk.danger.classifier import Danger
-from bot.desk.intents import asks_how_long, may_say_settled, says_settled, says_stop
+from bot.desk.intents import (
+    accepts,
+    asks_how_long,
+    may_say_settled,
+    needs_no_more,
+    refuses,
+    says_settled,
+    says_stop,
+)
 from bot.desk.topics import NO_TOPICS, FoundTopics
 from bot.desk_file.model import PeopleTopic, RefusedTopic
 from bot.store.cases import Case
@@ -49,6 +57,8 @@ class Facts:
     """When an earlier attempt began an answer that it did not finish. None if there is none."""
     has_asked_back: bool
     """True if the assistant's last message ends with a question."""
+    is_offered: bool
+    """True if the answer before this message was none, and offered a person."""
     is_paused: bool
     """True if staff have paused the assistant in the channel."""
     topics: FoundTopics
@@ -76,6 +86,8 @@ class HandOver:
 
     reason: str
     topic: PeopleTopic | None = None
+    accepts: bool = False
+    """Whether the words only accept the offer of a person. Then the case is named after the question before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +154,8 @@ class Stop:
 class Say:
     """Post one sentence in place of an answer."""
 
-    key: Literal["file_unread", "greeting", "nothing_to_stop"] | Thanks
-    reason: Literal["no_words", "nothing_to_stop", "thanked"]
+    key: Literal["file_unread", "greeting", "nothing_to_stop", "rephrase", "standing_by"] | Thanks
+    reason: Literal["no_words", "nothing_to_stop", "thanked", "declined"]
     """How the row ends."""
 
 
@@ -280,7 +292,21 @@ def _for_assistant(facts: Facts) -> Decision:
         return HandOver(reason, topics.person if reason == "topic" else None)
     if topics.is_refused:
         return Refuse(topics.refused)
-    if affirms(item.words) and not item.message.files and not facts.has_asked_back:
-        thanks = RETURNED_THANKS[item.id % len(RETURNED_THANKS)]
-        return Forget() if facts.hearing.is_unasked and not has_begun else Say(thanks, "thanked")
+    if facts.is_offered and accepts(item.words) and not item.message.files:
+        return HandOver("asked_for_person", accepts=True)
+    said = None if item.message.files else _courtesy(facts)
+    if said is not None:
+        return Forget() if facts.hearing.is_unasked and not has_begun else said
     return Answer()
+
+
+def _courtesy(facts: Facts) -> Say | None:
+    """What answers thanks, or a no. None if the message is neither."""
+    words = facts.item.words
+    if facts.is_offered and refuses(words):
+        return Say("rephrase", "declined")
+    if facts.has_asked_back:
+        return None
+    if affirms(words):
+        return Say(RETURNED_THANKS[facts.item.id % len(RETURNED_THANKS)], "thanked")
+    return Say("standing_by", "declined") if needs_no_more(words) else None

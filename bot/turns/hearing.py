@@ -7,6 +7,7 @@ from bot.agent.messages import AgentMessage, CustomerMessage, Message
 from bot.cases.case import may_be_reopened
 from bot.desk import addressing
 from bot.desk.courtesies import is_last_word
+from bot.desk.intents import accepts
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
 
@@ -34,6 +35,8 @@ class Overheard:
     """The person who was answered last in the thread."""
     history: Sequence[Message]
     """The thread's episode so far."""
+    is_offered: bool
+    """True if the last answer was none, and offered a person."""
     now: float
 
 
@@ -61,7 +64,7 @@ def hear(item: InboxItem, known: Overheard) -> Hearing:
         if is_last_word(text) or addressing.says_unsettled(text) or _concerns(text, matter):
             return Hearing(is_unasked=True)
     asked_back = is_answered and has_asked_back(known.history)
-    calls = addressing.calls_for_people(text)
+    calls = addressing.calls_for_people(text) or (known.is_offered and accepts(text))
     concerns_us = calls or addressing.concerns_us(text, matter=matter, is_asked_back=asked_back)
     if not is_answered or not concerns_us:
         return Hearing(False)

@@ -60,6 +60,17 @@ class Episode:
     summary: Summary | None
 
     @property
+    def has_offered(self) -> bool:
+        """Whether the last turn had no answer. Its sentence then offered a person."""
+        return bool(self.turns) and self.turns[-1].ended == "no_answer"
+
+    @property
+    def last_question(self) -> str:
+        """What the customer of the last turn wrote. Empty if there is no turn."""
+        written = [each.text for each in _messages(self.turns[-1:]) if isinstance(each, CustomerMessage)]
+        return written[-1] if written else ""
+
+    @property
     def recent(self) -> list[PastTurn]:
         """The turns that no summary covers."""
         return [turn for turn in self.turns if self.summary is None or turn.ts > self.summary.through]

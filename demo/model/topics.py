@@ -27,7 +27,7 @@ _NEXT_BEST: Mapping[Topic, tuple[Topic, ...]] = {
 def leant_on(talk: Talk) -> str:
     """The earlier message that a follow-up needs to make sense, as "And how long?" does; empty for any other."""
     wants = read_wants(talk.said)
-    stands = len(subjects(talk.said)) > (1 if wants.leans or wants.goes_on else 0)
+    stands = len(subjects(talk.said)) > wants.leans + wants.goes_on
     if stands or not talk.said.strip() or len(talk.said) > _SHORT:
         return ""
     return next((earlier for earlier in talk.earlier[:4] if _is_about_the_shop(earlier)), "")

@@ -22,7 +22,7 @@ from evals.conversations.reading import Json
 from evals.conversations.world import PEOPLE, PUBLIC_CHANNEL, SETTINGS, World, at_page, open_demo
 
 HERE = Path(__file__).resolve().parent
-SETS = (HERE / "visitors.jsonl", HERE / "frontdesk.jsonl")
+SETS = (HERE / "visitors.jsonl", HERE / "frontdesk.jsonl", HERE / "manners.jsonl")
 SHOWN = 700
 """Characters of a message that are printed."""
 

@@ -3,7 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.desk.intents import asks_how_long, changes_meaning, says_settled, says_stop
+from bot.desk.intents import (
+    accepts,
+    asks_how_long,
+    changes_meaning,
+    may_say_settled,
+    needs_no_more,
+    refuses,
+    says_settled,
+    says_stop,
+)
 
 
 def test_a_message_that_is_nothing_but_a_stop_asks_for_an_end() -> None:
@@ -182,3 +191,48 @@ def test_whoever_waits_asks_how_long_in_many_words() -> None:
     misses = [text for text in how_long if not asks_how_long(text)]
     misses += [text for text in no if asks_how_long(text)]
     assert misses == []
+
+
+def test_yes_to_the_offer_of_a_person_is_understood_in_each_language() -> None:
+    yes = (
+        *("yes", "yes please", "Yes, thanks!", "sure, go ahead", "ok", "okay please", "that would be great", "👍"),
+        *("ja bitte", "Ja, gerne", "klar", "auf jeden Fall!", "sí, por favor", "claro que sí", "vale, gracias"),
+        *("oui", "oui volontiers", "d'accord", "je veux bien, merci", "boleh kak", "iya dong", "mau", "ya, tolong"),
+    )
+    no = (
+        *("ok thanks", "yes but where is ORD-1001?", "yes?", "not yet", "please cancel my order", "oui et non"),
+        *("ja wo ist mein Paket", "sure it is broken", "yes " * 50),
+    )
+    assert [text for text in yes if not accepts(text)] == []
+    assert [text for text in no if accepts(text)] == []
+
+
+def test_no_to_the_offer_of_a_person_is_understood_in_each_language() -> None:
+    no = (
+        *("no", "nope", "no thanks", "nah, it's fine", "not now", "no need, I found it", "never mind"),
+        *("nein danke", "nö, passt so", "no, gracias", "ahora no", "non merci", "pas la peine", "tidak usah, makasih"),
+    )
+    other = ("no idea where it is", "no, where is ORD-1001?", "no?", "nein, das Paket ist kaputt", "yes", "thanks")
+    assert [text for text in no if not refuses(text)] == []
+    assert [text for text in other if refuses(text)] == []
+
+
+def test_nothing_more_is_needed_only_where_the_words_say_so() -> None:
+    done = ("no thanks", "nein danke", "no, no need", "non merci, j'ai trouvé", "gak usah kak", "no gracias")
+    open_ = ("no", "nein", "thanks", "still not solved, no thanks to you", "no thanks to you it is broken", "not yet")
+    assert [text for text in done if not needs_no_more(text)] == []
+    assert [text for text in open_ if needs_no_more(text)] == []
+
+
+def test_who_begins_as_if_no_person_were_needed_may_say_so() -> None:
+    may = (
+        *("oh wait, forget it, I just saw it in the app", "never mind! it just arrived"),
+        *("hat sich erledigt, das Paket lag beim Nachbarn", "olvídalo, ya llegó", "laisse tomber, il est arrivé"),
+        *("gak jadi kak, sudah sampai barangnya", "cancel that, sorry"),
+    )
+    not_so = (
+        *("never mind the colour, just send it", "it arrived, never mind", "forget it, what about the other one?"),
+        *("where is my parcel", "never mind, " + "it arrived " * 20),
+    )
+    assert [text for text in may if not may_say_settled(text)] == []
+    assert [text for text in not_so if may_say_settled(text)] == []
