@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from bot.language.sentences import load_sentences
 from bot.store import bodies
 from tests.stories.world import Json, Post, World, seen_in
 
@@ -77,6 +78,41 @@ async def test_what_cannot_be_answered_to_a_reply_without_a_mention_ends_in_sile
         await until_quiet(world, await world.customer.says(words, to=asked))
     assert len(await world.replies(asked)) == before
     assert len(await world.posts("C0AGENTS")) == cards
+
+
+async def test_who_was_offered_a_person_says_yes_without_a_mention_and_others_do_not(world: World) -> None:
+    question = "Do you sell tungsten furnaces?"
+    asked = await world.customer.says(f"{US} {question}", to=CHANNEL)
+    offer = await world.customer.reads(asked, having=lambda seen: "esc.accept" in seen.buttons)
+    other = await world.other_customer.says("yes please", to=asked)
+    await until_quiet(world, other)
+    assert (await row_of(world, other))[0] == "overheard"
+    yes = await world.customer.says("Yes, please!", to=asked)
+    told = await world.customer.reads(asked, after=yes.ts, having=lambda seen: "FD-" in seen.text)
+    assert [seen.ts for seen in await world.replies(asked)] == [offer.ts, told.ts]
+    assert question in (await world.card_of(asked)).text, "the case is named after what was asked"
+
+
+async def test_no_to_the_offer_of_a_person_opens_no_case_and_needs_no_answer_in_a_channel(world: World) -> None:
+    asked = await world.customer.says(f"{US} Do you sell tungsten furnaces?", to=CHANNEL)
+    await world.customer.reads(asked, having=lambda seen: "esc.accept" in seen.buttons)
+    before, cards = len(await world.replies(asked)), len(await world.posts("C0AGENTS"))
+    await until_quiet(world, await world.customer.says("no thanks", to=asked))
+    assert len(await world.replies(asked)) == before
+    direct = await world.customer.says("Do you sell tungsten furnaces?")
+    await world.customer.reads(direct, having=lambda seen: "esc.accept" in seen.buttons)
+    no = await world.customer.says("no thanks", to=direct)
+    told = await world.customer.reads(direct, after=no.ts)
+    assert told.text.startswith(load_sentences().say("en", "rephrase"))
+    assert len(await world.posts("C0AGENTS")) == cards
+
+
+async def test_a_word_that_shows_no_language_is_answered_in_that_of_the_thread(world: World) -> None:
+    asked = await world.customer.says("Vendez-vous des fours à tungstène ?")
+    await world.customer.reads(asked, having=lambda seen: "esc.accept" in seen.buttons)
+    yes = await world.customer.says("ok", to=asked)
+    told = await world.customer.reads(asked, after=yes.ts, having=lambda seen: "FD-" in seen.text)
+    assert load_sentences().say("fr", "escalated") in told.text
 
 
 async def test_the_words_of_a_cases_customer_go_on_to_the_people_and_nobody_elses(world: World) -> None:

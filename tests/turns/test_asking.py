@@ -11,7 +11,7 @@ import pytest
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.limits import Limits
-from bot.agent.messages import AgentMessage, Message
+from bot.agent.messages import AgentMessage, CustomerMessage, Message
 from bot.agent.model import FailureKind, ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.conversation import Customer
 from bot.desk.answers import NOT_SURE, answer_tools
@@ -203,6 +203,26 @@ async def test_a_model_that_cannot_rewrite_leaves_the_first_look_as_it_is(room_f
     }
     asked = await room_for(routes, rewrites=True).ask(TUNGSTEN, agent="answers")
     assert asked.verdict == "not_found"
+
+
+# A message that refers back
+
+
+async def test_a_question_that_refers_back_is_searched_with_the_one_before_it(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("44 by 15.")]}, titles=("boots", "sizes"))
+    before: list[Message] = [CustomerMessage("How heavy are boots?"), AgentMessage("Two kilograms.")]
+    await room.ask("And their sizes?", agent="answers", history=before)
+    (asked,) = [request for request in room.model.requests if "You know the pages." in request.instructions]
+    assert "All about boots stands here." in words_of(asked)
+    assert words_of(asked).index("All about boots") < words_of(asked).index("All about sizes")
+
+
+async def test_a_question_that_names_its_subject_is_searched_alone(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("From 36 to 48.")]}, titles=("boots", "sizes"))
+    before: list[Message] = [CustomerMessage("How heavy are boots?"), AgentMessage("Two kilograms.")]
+    await room.ask("Which sizes are there?", agent="answers", history=before)
+    (asked,) = [request for request in room.model.requests if "You know the pages." in request.instructions]
+    assert "All about boots" not in words_of(asked)
 
 
 # One answer for the whole message
