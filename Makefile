@@ -13,7 +13,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
@@ -118,6 +118,9 @@ $(PEERS)/.ready: bench/peers.txt
 bench-loop-peers: $(PEERS)/.ready  ## the same next to five frameworks, in an environment of their own (10 minutes)
 	@$(PEERS)/bin/python -m bench.loop --pairs 3 --slow-pairs 2 $(BENCH_KEPT) \
 		--clients ours agno autogen openai-agents langchain pydantic-ai
+
+bench-prompt: $(VENV)/.dev  ## what the input of a conversation costs under three providers' caching rules (30 seconds); last line is JSON
+	@$(BIN)/python -m bench.prompt
 
 bench-ingress: $(VENV)/.dev  ## how soon events are acknowledged, in a burst and steadily (2 minutes); last line is JSON
 	@$(BIN)/python -m bench.ingress
