@@ -211,7 +211,7 @@ class Metrics:
         )
         self._tokens = Counter(
             "frontdesk_model_tokens",
-            "Tokens of models; cached ones are part of the input",
+            "Tokens of models; those read from a cache (cached) or written to one (cache_write) are part of the input",
             ["model", "purpose", "kind"],
             registry=self._registry,
         )
@@ -274,10 +274,23 @@ class Metrics:
         self._rate_limited.inc()
 
     def model_used(
-        self, model: str, purpose: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, cost: float
+        self,
+        model: str,
+        purpose: str,
+        *,
+        input_tokens: int,
+        cached_tokens: int,
+        written_tokens: int,
+        output_tokens: int,
+        cost: float,
     ) -> None:
         """A model has read and written; `cost` is in US dollars."""
-        for kind, tokens in (("input", input_tokens), ("cached", cached_tokens), ("output", output_tokens)):
+        for kind, tokens in (
+            ("input", input_tokens),
+            ("cached", cached_tokens),
+            ("cache_write", written_tokens),
+            ("output", output_tokens),
+        ):
             self._tokens.labels(model, purpose, kind).inc(tokens)
         self._dollars.labels(model, purpose).inc(cost)
 

@@ -50,10 +50,13 @@ def shown(metrics: Metrics) -> list[str]:
 def test_tokens_and_dollars_are_counted_by_model_and_purpose() -> None:
     metrics = Metrics()
     for _ in range(2):
-        metrics.model_used("small", "answer", input_tokens=100, cached_tokens=40, output_tokens=10, cost=0.25)
+        metrics.model_used(
+            "small", "answer", input_tokens=100, cached_tokens=40, written_tokens=30, output_tokens=10, cost=0.25
+        )
     lines = shown(metrics)
     assert 'frontdesk_model_tokens_total{kind="input",model="small",purpose="answer"} 200.0' in lines
     assert 'frontdesk_model_tokens_total{kind="cached",model="small",purpose="answer"} 80.0' in lines
+    assert 'frontdesk_model_tokens_total{kind="cache_write",model="small",purpose="answer"} 60.0' in lines
     assert 'frontdesk_model_tokens_total{kind="output",model="small",purpose="answer"} 20.0' in lines
     assert 'frontdesk_model_dollars_total{model="small",purpose="answer"} 0.5' in lines
 

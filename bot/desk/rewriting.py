@@ -149,6 +149,7 @@ def look_for_staff(
                 "search",
                 input_tokens=seen.usage.input_tokens,
                 cached_tokens=seen.usage.cached_tokens,
+                written_tokens=seen.usage.written_tokens,
                 output_tokens=seen.usage.output_tokens,
                 cost=seen.usage.cost,
             )

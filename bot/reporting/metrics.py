@@ -209,6 +209,15 @@ class ModelCosts:
     tokens_of_cases: int
     resolved: int
     """Conversations that the assistant resolved."""
+    input_tokens: int = 0
+    """The part of the tokens that models read."""
+    cached_tokens: int = 0
+    """The part of the input that was read from a provider's cache."""
+
+    @property
+    def cached_share(self) -> float | None:
+        """The share of the input that was read from a provider's cache."""
+        return share(self.cached_tokens, self.input_tokens)
 
     @property
     def per_conversation(self) -> float | None:
@@ -449,6 +458,8 @@ def _money(
         of_cases=math.fsum(use.cost for use in of_cases),
         tokens_of_cases=sum(use.tokens for use in of_cases),
         resolved=resolution.resolved,
+        input_tokens=sum(use.input_tokens for use in uses),
+        cached_tokens=sum(use.cached_tokens for use in uses),
     )
 
 

@@ -127,6 +127,7 @@ def _in_short(figures: PeriodMetrics) -> Iterator[str]:
     yield (
         f"Models: {dollars(money.cost)}; {amount(money.per_conversation)} per conversation, "
         f"{amount(money.per_case)} per case, {amount(money.per_resolution)} per resolution"
+        f"{'' if money.cached_share is None else f'; {percent(money.cached_share)} of the input from a cache'}"
     )
     relay = figures.relay
     yield f"Relay: p95 {seconds(relay.latency.p95)}, {relay.failed:,} of {relay.messages:,} messages failed"
@@ -226,6 +227,12 @@ def _people(figures: People) -> Iterator[MetricLine]:
 def _money(figures: ModelCosts) -> Iterator[MetricLine]:
     estimated = ", partly estimated" if figures.estimated else ""
     yield MetricLine("Spent on models", dollars(figures.cost), f"{figures.tokens:,} tokens{estimated}")
+    yield MetricLine(
+        "input from a cache",
+        percent(figures.cached_share),
+        f"{figures.cached_tokens:,} of {figures.input_tokens:,} tokens",
+        is_part=True,
+    )
     yield MetricLine(
         "per conversation", amount(figures.per_conversation), _tokens(figures.tokens_per_conversation), is_part=True
     )

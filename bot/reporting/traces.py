@@ -92,16 +92,26 @@ def costs_text(totals: Sequence[Total], *, by: By, clean: Callable[[str], str] =
     """A table of what was spent, with a line for everything together."""
     whole = Total("total", sum(total.uses for total in totals), reduce(add, (t.usage for t in totals), Usage()))
     width = max(len(total.group) for total in (*totals, whole))
-    rows = [f"{by:{width}}  {'uses':>7}  {'input':>12}  {'cached':>12}  {'output':>12}  {'cost':>12}"]
+    rows = [f"{by:{width}}  {'uses':>7}  {'input':>12}  {'cached':>12}  {'share':>5}  {'output':>12}  {'cost':>12}"]
     for total in (*totals, whole):
         usage = total.usage
         rows.append(
             f"{total.group:{width}}  {total.uses:>7,}  {usage.input_tokens:>12,}  {usage.cached_tokens:>12,}  "
-            f"{usage.output_tokens:>12,}  {dollars(usage.cost):>12}"
+            f"{_cached_share(usage):>5}  {usage.output_tokens:>12,}  {dollars(usage.cost):>12}"
         )
     if whole.usage.estimated:
         rows.append("Some tokens were not counted by their provider and are estimated.")
     return clean("\n".join(rows))
+
+
+def _cache_of(usage: Usage) -> str:
+    written = f", {usage.written_tokens:,} written to the cache" if usage.written_tokens else ""
+    return f"{usage.cached_tokens:,} cached{written}"
+
+
+def _cached_share(usage: Usage) -> str:
+    """The share of the input that was read from a provider's cache."""
+    return f"{usage.cached_tokens / usage.input_tokens:.0%}" if usage.input_tokens else "–"
 
 
 def dollars(cost: float) -> str:
@@ -129,7 +139,7 @@ def _heading(turn: StoredTurn, spent: Sequence[Spending]) -> Iterator[str]:
     for use in spent:
         tokens = use.usage
         yield (
-            f"model     {', '.join(use.models)}: {tokens.input_tokens:,} tokens in ({tokens.cached_tokens:,} cached), "
+            f"model     {', '.join(use.models)}: {tokens.input_tokens:,} tokens in ({_cache_of(tokens)}), "
             f"{tokens.output_tokens:,} out, {dollars(tokens.cost)}"
         )
 

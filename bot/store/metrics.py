@@ -84,6 +84,10 @@ class Use:
     cost: float
     """In US dollars."""
     estimated: bool = False
+    input_tokens: int = 0
+    """The part of the tokens that the model read."""
+    cached_tokens: int = 0
+    """The part of the input that was read from the provider's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +245,17 @@ async def _pressed(
 
 async def _uses(database: Database, *, since: float) -> list[Use]:
     table = schema.spending.c
-    columns = (table.thread, table.customer, table.at, table.input_tokens + table.output_tokens, table.cost)
+    columns = (table.thread, table.customer, table.at, table.input_tokens, table.output_tokens, table.cost)
     return [
-        Use(thread, customer, at, tokens, cost, bool(estimated))
+        Use(thread, customer, at, read + written, cost, bool(estimated), read, cached)
         async for rows in _pieces(
-            database, select(*columns, table.estimated, table.key), table.at, table.key, since=since
+            database,
+            select(*columns, table.estimated, table.cached_tokens, table.key),
+            table.at,
+            table.key,
+            since=since,
         )
-        for thread, customer, at, tokens, cost, estimated, _ in rows
+        for thread, customer, at, read, written, cost, estimated, cached, _ in rows
     ]
 
 

@@ -303,6 +303,7 @@ spending = Table(
     Column("output_tokens", Integer, nullable=False),
     Column("cost", Float, nullable=False),
     Column("estimated", Boolean, nullable=False),
+    Column("written_tokens", Integer, nullable=False, server_default="0"),
     Index("ix_spending_customer", "customer", "at"),
     Index("ix_spending_at", "at"),
     Index("ix_spending_thread", "thread"),

@@ -60,6 +60,7 @@ def count(metrics: Metrics, spending: Spending) -> None:
         spending.purpose,
         input_tokens=usage.input_tokens,
         cached_tokens=usage.cached_tokens,
+        written_tokens=usage.written_tokens,
         output_tokens=usage.output_tokens,
         cost=usage.cost,
     )
@@ -104,6 +105,7 @@ async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
             "output_tokens": min(usage.output_tokens, schema.INTEGER_LIMIT),
             "cost": usage.cost,
             "estimated": usage.estimated,
+            "written_tokens": min(usage.written_tokens, schema.INTEGER_LIMIT),
         },
     )
     return added is not None
@@ -207,7 +209,13 @@ async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
     estimated = func.max(case((table.c.estimated, 1), else_=0))
     sums = [
         func.sum(column).label(column.name)
-        for column in (table.c.input_tokens, table.c.output_tokens, table.c.cached_tokens, table.c.cost)
+        for column in (
+            table.c.input_tokens,
+            table.c.output_tokens,
+            table.c.cached_tokens,
+            table.c.written_tokens,
+            table.c.cost,
+        )
     ]
     statement = (
         select(group, func.count().label("uses"), *sums, estimated.label("estimated"))
@@ -230,7 +238,14 @@ def _spending(row: Any) -> Spending:
 
 
 def _usage(row: Any) -> Usage:
-    return Usage(row.input_tokens, row.output_tokens, row.cached_tokens, float(row.cost), bool(row.estimated))
+    return Usage(
+        row.input_tokens,
+        row.output_tokens,
+        row.cached_tokens,
+        float(row.cost),
+        bool(row.estimated),
+        row.written_tokens,
+    )
 
 
 def _day(start: float) -> str:

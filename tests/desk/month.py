@@ -101,7 +101,7 @@ MONTH = MetricsRecord(
     },
     on_cases={1: Verdict("5", at(6, 12)), 3: Verdict("4", at(11)), 4: Verdict("1", at(14))},
     uses=(
-        Use("old", "Z", at(1, 8), 1_000, 0.01),
+        Use("old", "Z", at(1, 8), 1_000, 0.01, input_tokens=800, cached_tokens=600),
         Use("t10", "A", at(1, 9), 2_000, 0.02),
         Use("t10", "A", at(1, 10), 500, 0.005),
         Use("t50", "E", at(4, 9), 3_000, 0.03),

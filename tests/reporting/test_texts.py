@@ -21,7 +21,8 @@ def test_slack_gets_the_figures_that_matter_most() -> None:
         "Time to claim: median *30 min*, 90% within 4 h (4 cases)",
         "Time to first reply: median *1 h*, 90% within 6 h (3 cases)",
         "CSAT: *67%* (n = 3)",
-        "Models: $0.10600; $0.00528 per conversation, $0.01167 per case, $0.02650 per resolution",
+        "Models: $0.10600; $0.00528 per conversation, $0.01167 per case, $0.02650 per resolution; "
+        "75% of the input from a cache",
         "Relay: p95 500 ms, 1 of 22 messages failed",
     ]
 

@@ -126,12 +126,12 @@ def test_nothing_that_was_written_reaches_the_terminal_as_a_command_or_as_a_secr
 
 
 def test_costs_are_a_table_with_a_total() -> None:
-    totals = [Total("2026-11-20", 2, Usage(1_000, 100, 0, 0.5)), Total("2026-11-21", 1, Usage(2_000, 50, 10, 200.0))]
+    totals = [Total("2026-11-20", 2, Usage(1_000, 100, 0, 0.5)), Total("2026-11-21", 1, Usage(2_000, 50, 900, 200.0))]
     assert costs_text(totals, by="day").splitlines() == [
-        "day            uses         input        cached        output          cost",
-        "2026-11-20        2         1,000             0           100      $0.50000",
-        "2026-11-21        1         2,000            10            50       $200.00",
-        "total             3         3,000            10           150       $200.50",
+        "day            uses         input        cached  share        output          cost",
+        "2026-11-20        2         1,000             0     0%           100      $0.50000",
+        "2026-11-21        1         2,000           900    45%            50       $200.00",
+        "total             3         3,000           900    30%           150       $200.50",
     ]
 
 

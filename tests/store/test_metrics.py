@@ -155,7 +155,9 @@ async def test_money_and_the_relay(database: Database) -> None:
         await outbox.mark_sent(tx, first, "9.9", now=100.5)
         await outbox.mark_failed(tx, second, "channel_not_found", now=101.0)
     found = await metrics.read(database, since=0.0)
-    assert found.uses == [Use(THREAD.key, WHO, 100.0, 1_100, 0.25, estimated=True)]
+    assert found.uses == [
+        Use(THREAD.key, WHO, 100.0, 1_100, 0.25, estimated=True, input_tokens=1_000, cached_tokens=500)
+    ]
     assert found.relayed == [Relayed(100.0, 100.5), Relayed(100.0, None, failed=True)]
 
 
