@@ -19,17 +19,18 @@ to read.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from knowledge.catalog import CatalogReader
+from knowledge.catalog import CatalogReader, StoredVectors
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
-from knowledge.fuse import fuse
+from knowledge.fuse import cosines, fuse
 from knowledge.index import rank, words_weight
+from knowledge.keywords import Found
 from knowledge.thresholds import Thresholds
 from knowledge.vectors import VectorIndex
 
@@ -37,6 +38,8 @@ SAMPLE, LARGE_SAMPLE = 200, 100
 """Sentences of the base that are searched. The second number is for a large base, where each search takes longer."""
 LARGE = 5_000
 """Chunks from which a base counts as large."""
+HELD = 2_000
+"""Chunks up to which all vectors are held in memory: comparing with them is faster than asking the index."""
 CANDIDATES = 100
 FOREIGN_QUANTILE, PRESENT_QUANTILE, ABSENT_QUANTILE = 0.8, 0.1, 0.75
 MARGIN = 0.45
@@ -183,7 +186,7 @@ async def calibrate(
     reader: CatalogReader, vectors: VectorIndex, embedder: Embedder, written: Sequence[WrittenQuestion] = ()
 ) -> Calibration:
     """Measure the thresholds of a finished base, with about 300 searches."""
-    search = _Search(reader, vectors, embedder)
+    search = _Search(reader, vectors, embedder, _held(reader) if reader.chunks <= HELD else None)
     foreign = (await search.ask((text, None) for text in FOREIGN_QUESTIONS)).present
     own = await search.ask(_own_sentences(reader))
     known = (await search.ask((each.text, None) for each in written if each.answerable)).present
@@ -225,6 +228,8 @@ class _Search:
     reader: CatalogReader
     vectors: VectorIndex
     embedder: Embedder
+    held: StoredVectors | None = None
+    """The vectors of every chunk, if the base is small enough for that."""
 
     async def ask(self, questions: Iterable[tuple[str, int | None]]) -> _Asked:
         """Search each text, which may come from a chunk."""
@@ -236,19 +241,28 @@ class _Search:
         same = self._same()
         for number, ((text, home), vector) in enumerate(zip(asked, embedded, strict=True)):
             found = self.reader.keywords.find(text, limit=CANDIDATES)
-            near = self.vectors.nearest(vector, limit=min(CANDIDATES, self.reader.chunks))
             by_words = fuse({}, found.scores, weight=words_weight(self.reader))
-            for way, ranked in enumerate((rank(self.reader, found, near, vector), by_words)):
+            for way, ranked in enumerate((self._rank(found, vector), by_words)):
                 scores[0, number, way] = ranked[0][1] if ranked else 0.0
                 scores[1, number, way] = self._without(ranked, home, same=same)
         return _Asked(scores[0], scores[1])
+
+    def _rank(self, found: Found, vector: Vectors) -> list[tuple[int, float]]:
+        """What a search ranks: the chunks that are nearest, and those that the words have found."""
+        if self.held is None:
+            near = self.vectors.nearest(vector, limit=min(CANDIDATES, self.reader.chunks))
+            return rank(self.reader, found, near, vector)
+        nearest = np.argsort(-(self.held.wholes @ vector))[:CANDIDATES]
+        candidates = {self.held.ids[row] for row in nearest} | found.scores.keys()
+        near = {chunk: cosine for chunk, cosine in cosines(vector, self.held).items() if chunk in candidates}
+        return fuse(near, found.scores, weight=words_weight(self.reader))
 
     def _without(self, ranked: Sequence[tuple[int, float]], home: int | None, *, same: float) -> float:
         """The best score without the chunk `home` and all that says much the same."""
         if home is None or not ranked:
             return 0.0
-        stored = self.reader.vectors([home, *(chunk for chunk, _ in ranked)])
-        wholes = stored.wholes.astype(np.float32)
+        stored = self.held or self.reader.vectors([home, *(chunk for chunk, _ in ranked)])
+        wholes = np.asarray(stored.wholes, np.float32)
         likeness = dict(zip(stored.ids, wholes @ wholes[stored.ids.index(home)], strict=True))
         others = (score for chunk, score in ranked if chunk != home and likeness[chunk] < same)
         # Whatever is not among so many candidates has a lower score than the last of them.
@@ -259,6 +273,11 @@ class _Search:
         wholes = self.reader.vectors([chunk for chunk, _, _ in self.reader.sample(SAMPLE)]).wholes.astype(np.float32)
         pairs = (wholes @ wholes.T)[np.triu_indices(len(wholes), 1)]
         return _quantile(pairs, SAME_QUANTILE) if len(pairs) else 1.0
+
+
+def _held(reader: CatalogReader) -> StoredVectors:
+    stored = reader.vectors(list(reader.keys()))
+    return replace(stored, wholes=stored.wholes.astype(np.float32), windows=stored.windows.astype(np.float32))
 
 
 def _own_sentences(reader: CatalogReader) -> list[tuple[str, int]]:

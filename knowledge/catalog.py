@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,12 +119,12 @@ class IndexedChunk:
 
 @dataclass(frozen=True, slots=True)
 class StoredVectors:
-    """The vectors of some chunks, at half precision."""
+    """The vectors of some chunks, at half precision as they are stored."""
 
     ids: list[int]
-    wholes: NDArray[np.float16]
+    wholes: NDArray[np.floating[Any]]
     """One row a chunk."""
-    windows: NDArray[np.float16]
+    windows: NDArray[np.floating[Any]]
     """The windows of all chunks, in the same order."""
     counts: list[int]
     """The number of windows of each chunk."""

@@ -224,6 +224,8 @@ def page_fields(fields: Mapping[str, str]) -> dict[str, str]:
 
 def _without_comments(text: str) -> str:
     """Markdown without its HTML comments: no reader of the page sees them, so no customer should."""
+    if "<!--" not in text:
+        return text
     kept: list[str] = []
     fence, commented = "", False
     for line in lines(text, 0, len(text)):

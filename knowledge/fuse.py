@@ -33,11 +33,11 @@ def cosines(query: Vectors, stored: StoredVectors) -> dict[int, float]:
     """
     if not stored.ids:
         return {}
-    near = stored.wholes.astype(np.float32) @ query
+    near = np.asarray(stored.wholes, np.float32) @ query
     counts = np.array(stored.counts)
     cut = counts > 0
     if cut.any():
         starts = np.cumsum(counts[cut]) - counts[cut]
-        best = np.maximum.reduceat(stored.windows.astype(np.float32) @ query, starts)
+        best = np.maximum.reduceat(np.asarray(stored.windows, np.float32) @ query, starts)
         near[cut] = (near[cut] + best) / 2
     return dict(zip(stored.ids, near.tolist(), strict=True))

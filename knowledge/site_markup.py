@@ -43,6 +43,7 @@ _ATTRIBUTES = r"""(?:[^<>{}"'`]++|"[^"]*+"|'[^']*+'|`[^`]*+`|\{(?:[^{}]++|\{(?:[
 _HTML_LEFT_OUT = "script|style|svg|iframe|video|audio|object|select|noscript|template|head"
 _SCAN = re.compile(
     rf"""
+    (?=[\\`%{{<!\[&]|[ \t]\{{)(?:
       (?P<escape>\\[!-/:-@\[-`{{-~])
     | (?P<code>(?P<ticks>`++)(?!`).{{1,1000}}?(?<!`)(?P=ticks)(?!`))
     | (?P<note>%%.{{0,4000}}?%%)
@@ -64,7 +65,7 @@ _SCAN = re.compile(
          |\[(?P<label>[^\[\]]*+)\]))
     | (?P<braces>[ \t]?\{{:[^{{}}\n]*+\}}|[ \t]?\{{(?=[ \t]*[.\w-])[^{{}}\n]*+\}})
     | (?P<expression>\{{(?:[^{{}}]++|\{{[^{{}}]*+\}})*+\}})
-    | (?P<entity>&(?:\#\d{{1,7}}|\#[xX][0-9A-Fa-f]{{1,6}}|[A-Za-z][A-Za-z0-9]{{1,30}});)
+    | (?P<entity>&(?:\#\d{{1,7}}|\#[xX][0-9A-Fa-f]{{1,6}}|[A-Za-z][A-Za-z0-9]{{1,30}});))
     """,
     re.DOTALL | re.VERBOSE,
 )
