@@ -44,7 +44,7 @@ class ReadingLimits:
     """What reading one file may cost."""
 
     cpu_seconds: int = 60
-    """Seconds of processor time. A PDF of 2,000 pages takes some 40."""
+    """Seconds of processor time. A PDF of 2,000 pages takes some 3."""
     wall_seconds: float = 240.0
     """Seconds by the clock, for files that wait without using the processor."""
     memory_bytes: int = 1 << 30

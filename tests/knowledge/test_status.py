@@ -69,7 +69,7 @@ def test_a_base_that_was_never_built_says_so(tmp_path: Path) -> None:
         ("bot.cli.status", ("numpy", "chromadb", "aiohttp", "sqlalchemy", "openai", "tokenizers")),
         ("bot.cli.build", ("numpy", "chromadb", "aiohttp", "sqlalchemy", "openai", "tokenizers")),
         ("knowledge.build", ("chromadb", "aiohttp", "openai", "sqlalchemy")),
-        ("knowledge.sources.reading", ("numpy", "chromadb", "aiohttp", "pypdf", "pypdfium2", "docutils")),
+        ("knowledge.sources.reading", ("numpy", "chromadb", "aiohttp", "pypdfium2", "docutils")),
     ],
 )
 def test_what_a_command_does_not_need_is_not_imported(module: str, heavy: tuple[str, ...]) -> None:
