@@ -34,7 +34,7 @@ def build_tour(program: Program, *, pace: float = 1.0) -> Tour:
         Journey("killed", "Killed mid-answer", "The light goes out, and nothing is lost or said twice.", killed),
     )
     short = Playlist("short", "Play 40 seconds", ("angry", "draft", "killed"))
-    long = Playlist("long", "Play all, 2 minutes", [each.id for each in journeys])
+    long = Playlist("long", "Play all, 90 seconds", [each.id for each in journeys])
     return Tour(journeys, "See it work", pace, (short, long))
 
 
@@ -108,8 +108,8 @@ async def _angry(guide: Guide) -> None:
 async def _draft(guide: Guide) -> None:
     await guide.shows("right", _STAFF, _CASES)
     await guide.shows("left", _B, _DM_B)
-    guide.tells("Somebody prefers a person, and Agent A takes the case.")
-    await guide.writes("left", "Can I talk to a person? I want to return boots that I wore once.")
+    guide.tells("A customer prefers a person, and Agent A takes the case.")
+    await guide.writes("left", "How many days do I have to return a tent? I want to talk to a real person.")
     card = await guide.finds("right", "case.claim")
     await guide.shows("right", _STAFF, _CASES)
     await guide.presses("right", "case.claim")

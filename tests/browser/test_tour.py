@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_the_tour_is_open_at_first_and_closed_afterwards(page: Page) -> None:
-    await expect(page.locator("#tour .journey")).to_have_count(5)
+    await expect(page.locator("#tour .journey")).to_have_count(6)
     await shoot(page, "tour-1-open")
     await page.locator("#tour-question").focus()
     await page.keyboard.press("Escape")
@@ -49,6 +49,27 @@ async def test_an_angry_customer_gets_an_urgent_card(page: Page) -> None:
     await expect(card).to_contain_text("High")
     await expect(card.locator("[data-action-id='case.claim']")).to_be_visible()
     await shoot(page, "tour-3-angry")
+
+
+@pytest.mark.parametrize("width", [1440, 420])
+async def test_an_agent_sends_a_drafted_reply_under_their_own_name(page: Page, width: int) -> None:
+    await page.set_viewport_size({"width": width, "height": 900})
+    await play(page, "draft")
+    await expect(page.locator(CUSTOMER)).to_be_visible()
+    reply = page.locator(f"{CUSTOMER} .thread .message").last
+    await expect(reply.locator(".author")).to_have_text("Agent A (support)")
+    await expect(reply).to_contain_text("30 days")
+    await expect(reply.locator(".avatar")).to_have_text("AA")
+
+
+async def test_the_short_tour_plays_three_journeys_one_after_the_other(page: Page) -> None:
+    await page.locator("#tour [data-name=short]").click()
+    for name in ("angry", "draft"):
+        await expect(page.locator(f"#tour-{name}")).to_have_attribute("data-state", "played", timeout=3 * PATIENCE)
+    await expect(page.locator("#tour-killed")).to_have_attribute("data-state", "playing")
+    await page.get_by_role("button", name="Stop the tour").click()
+    await expect(page.locator("#page")).to_have_attribute("data-bot", "online")
+    await expect(page.locator("#tour-question")).to_have_attribute("data-state", "waiting")
 
 
 async def test_an_answer_survives_the_kill(page: Page) -> None:

@@ -1,0 +1,23 @@
+"""What a visitor finds in the workspace at first."""
+
+from pathlib import Path
+
+from demo.opening import play_opening
+from demo.world import open_world
+from local_slack.blocks import elements
+from local_slack.page.half import is_root
+
+
+async def test_two_conversations_have_ended_and_a_case_waits(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.program.wait_ready()
+        await play_opening(world.workspace)
+        said = world.workspace.messages
+        asked = [each for each in said["D0CUSTOMERA"].values() if is_root(each)]
+        assert len(asked) == 2
+        for each in asked:
+            thanks, farewell = world.workspace.replies("D0CUSTOMERA", each["ts"])[-2:]
+            assert thanks["user"] == "U0CUSTOMERA"
+            assert "bot_id" in farewell
+        (card,) = [each for each in said["C0AGENTS"].values() if is_root(each)]
+        assert "case.claim" in {each["action_id"] for _, each in elements(card["blocks"])}
