@@ -4,12 +4,25 @@
 reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 JsonObject = dict[str, Any]
 """A JSON object as Python reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image for a model."""
+
+    media_type: str
+    """Such as `image/png`."""
+    base64: str = field(repr=False)
+    """Its bytes in the form of requests, made once for all of a turn's."""
+    width: int
+    """In pixels, as it was sent. The bytes can hold a smaller one."""
+    height: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +37,8 @@ class CustomerMessage:
     passages: str = ""
     """The text retrieved for the message. It is data, and no one's words. It stays with the message, so that the
     conversation only grows at its end and providers can read what came before from a cache."""
+    images: Sequence[Image] = ()
+    """What the model sees of the message besides the words. It is never stored: `to_json` leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +112,7 @@ Message = CustomerMessage | StaffMessage | SystemNote | AgentMessage | ToolResul
 def to_json(message: Message) -> JsonObject:
     """Return the message as a JSON object that names its kind under "type"."""
     match message:
-        case CustomerMessage(text, speaker, ts, passages):
+        case CustomerMessage(text, speaker, ts, passages, _):
             said = {"type": "customer", "text": text, "speaker": speaker, "ts": ts}
             return {**said, "passages": passages} if passages else said
         case StaffMessage(text, speaker):
