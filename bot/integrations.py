@@ -142,7 +142,10 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
             if name is None:
                 return ()
             effort, temperature = settings.openai_reasoning_effort, settings.openai_temperature
-            model = await stack.enter_async_context(open_model(name, at, effort=effort, temperature=temperature))
+            images = None if is_fallback else settings.openai_images
+            model = await stack.enter_async_context(
+                open_model(name, at, effort=effort, temperature=temperature, images=images)
+            )
             thinking = THINKING_SECONDS if thinks(name, effort=effort) else 0.0
             left_out = model.dialect.left_out
             deadlines = _deadlines(settings, at, is_fallback=is_fallback)
@@ -154,6 +157,7 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
                     thinking_seconds=thinking,
                     deadlines=deadlines,
                     left_out=left_out,
+                    takes_images=partial(getattr, model.dialect, "takes_images"),
                 ),
             )
 

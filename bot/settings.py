@@ -159,6 +159,8 @@ class Settings(BaseModel):
     """How long models that reason think before they write. Unset: the default model `none`, others as provided."""
     openai_temperature: Temperature = None
     """Freedom in the choice of words, 0 to 2. Unset or `none`: none is sent, since many models refuse one."""
+    openai_images: bool | None = None
+    """Whether the models of `OPENAI_BASE_URL` get customers' images. Unset: if their names are known to take them."""
     azure_api_version: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(-preview)?$")] | None = None
     """For Azure's classic addresses, as `2025-04-01-preview`. Unset: `OPENAI_BASE_URL` is of another form."""
     openai_first_sign_seconds: ModelSeconds = None

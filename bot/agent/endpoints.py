@@ -253,6 +253,8 @@ class Endpoint:
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     left_out: Mapping[str, str] = field(default_factory=dict)
     """The fields that its server refuses and is no longer sent, with the reasons. It grows while the model is used."""
+    takes_images: Callable[[], bool] = lambda: False
+    """Whether the model gets images. A server that refuses them changes that."""
 
     @property
     def fault(self) -> str | None:
@@ -275,6 +277,10 @@ class Models:
         """Return the cheap endpoints without the strong ones as fallback. None if there are none."""
         cheap = tuple(each for each in self.cheap if all(each is not strong for strong in self.strong))
         return Models(cheap) if cheap else None
+
+    def take_images(self) -> bool:
+        """Return whether the preferred endpoint gets images."""
+        return self.strong[0].takes_images()
 
     def faults(self) -> list[str]:
         """Return what is wrong with any endpoint, without repetitions."""

@@ -18,6 +18,7 @@ from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
 from bot.models.chat_stream import ReplyReader
 from bot.models.dialect import Dialect
 from bot.models.http_stream import open_response, read_reply
+from bot.models.images import beside
 from bot.models.lines import Line, UserLine, lines_of
 from bot.models.profile import Manner
 
@@ -73,8 +74,8 @@ def chat_messages(request: ModelRequest) -> list[JsonObject]:
 def _line(line: Line, ids: dict[str, str], *, model: str) -> JsonObject:
     """One line. `ids` has the calls of other models by the ids that this one reads instead."""
     match line:
-        case UserLine(text):
-            return {"role": "user", "content": text}
+        case UserLine(text, images):
+            return {"role": "user", "content": beside(text, images)}
         case AgentMessage(text, calls, _, author, extra):
             own = author == model
             fields = {name: value for name, value in extra.items() if own and name != RESPONSES_ITEMS}

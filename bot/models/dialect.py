@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from bot.agent.messages import JsonObject
 from bot.agent.model import ModelFailure
 from bot.agent.wording import INSTRUCTIONS
+from bot.models.images import has_images, refuses_images, without_images
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +22,8 @@ SYSTEM = "system"
 """The field that stands for the role of the instructions. Without it they begin the first message of the user."""
 STRICT = "strict"
 """The field in each tool."""
+IMAGES = "images"
+"""The field that stands for all images. Without them, a note stands in the place of each."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """Names of one field. If a server refuses the first, it gets the other."""
 _OPTIONAL: Mapping[str, str] = {
@@ -63,16 +66,24 @@ _WORDS_READ = 2_000
 class Dialect:
     """What one endpoint is not sent. All requests to it share this."""
 
-    def __init__(self, refused: Iterable[str] = ()) -> None:
+    def __init__(self, refused: Iterable[str] = (), *, takes_images: bool = False) -> None:
         self.left_out: dict[str, str] = dict.fromkeys(refused, KNOWN)
         """The fields, each with the reason: the refusal in the provider's masked words, or KNOWN."""
         self._is_without_effort = False
         """True if tools are taken with the effort "none" only."""
         self._refuses_none = False
         """True if that effort was refused with tools, too. The field is then never sent again."""
+        self._takes_images = takes_images
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether images are sent: the model is said to take them, and the server has not refused them yet."""
+        return self._takes_images and IMAGES not in self.left_out
 
     def adjusted(self, body: JsonObject) -> JsonObject:
         """Return the body without what the endpoint refuses."""
+        if not self.takes_images and has_images(body):
+            body = without_images(body)
         if not self.left_out:
             return body
         body = {**body}
@@ -101,6 +112,9 @@ class Dialect:
 
         `failure` is what the error means.
         """
+        if has_images(sent) and refuses_images(_words(error)[:_WORDS_READ]):
+            self._note(IMAGES, failure, model=model)
+            return True
         if failure.kind != "refused_request":
             return False
         if sent.get("tools") and "messages" in sent and _ONLY_WITHOUT_EFFORT.search(_words(error)[:_WORDS_READ]):
@@ -203,4 +217,7 @@ def _with_instructions_in_words(body: JsonObject) -> JsonObject:
 
 
 def _led_by(instructions: str, first: JsonObject) -> JsonObject:
-    return {**first, "content": f"<{INSTRUCTIONS}>\n{instructions}\n</{INSTRUCTIONS}>\n\n{first['content']}"}
+    before, content = f"<{INSTRUCTIONS}>\n{instructions}\n</{INSTRUCTIONS}>\n\n", first["content"]
+    if isinstance(content, list):
+        return {**first, "content": [{**content[0], "text": before + content[0]["text"]}, *content[1:]]}
+    return {**first, "content": before + content}

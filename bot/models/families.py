@@ -1,4 +1,4 @@
-"""What is known of families of models before they are asked: the efforts they accept, what they refuse, when they end.
+"""What is known of families of models before they are asked: efforts, images, what they refuse, when they end.
 
 Read in providers' documentation in November 2026. A name that is not here is asked as its server allows, and its
 `Dialect` learns from refusals.
@@ -48,6 +48,10 @@ _FAMILIES = (
         re.compile(r"claude-(?:[a-z]+-)?(?:4[.-](?:[7-9]|\d\d)|[5-9](?:[.-]\d{1,2})?)(?:-[a-z]+)?"), refuses=_SAMPLING
     ),
 )
+_TAKES_IMAGES = re.compile(
+    r"gpt-4o|gpt-4\.1|gpt-(?:[5-9]|\d\d)(?!.*(?:codex|audio))|o[134](?:-pro)?$|o4-mini|claude-|gemini-|gemma-?[3-9]"
+    r"|pixtral|llama-?4|grok-[4-9]|.*(?:vl\b|vision|llava)"
+)
 _DATE = re.compile(r"[-@](?:latest|\d{4}-\d\d-\d\d|\d{8})$")
 
 
@@ -82,6 +86,11 @@ def refused_fields(name: str) -> frozenset[str]:
     """Return the optional fields that a model is known to refuse."""
     family = family_of(name)
     return family.refuses if family else frozenset()
+
+
+def takes_images(name: str) -> bool:
+    """Return whether a model is documented to take images. For a name that is not known: False."""
+    return _TAKES_IMAGES.match(bare_name(name)) is not None
 
 
 def default_effort(name: str, effort: Effort | None) -> Effort | None:

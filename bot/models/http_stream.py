@@ -17,6 +17,7 @@ from bot.agent.model import ModelEvent, ModelFailure
 from bot.models.dialect import Dialect
 from bot.models.failures import lost_connection, provider_failure, retry_after
 from bot.models.frames import BODY_LIMIT
+from bot.models.images import has_images, without_images
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,10 @@ ENDING_SECONDS = 1.0
 """How long the last event may take after the finish. Only the usage comes in between."""
 HEALED = (400, 422)
 """The statuses of a refusal that can be about one field."""
+HEALED_WITH_IMAGES = (400, 404, 415, 422, 500)
+"""Those of a refusal of all images: gateways answer 404, and llama.cpp 500."""
+ABOUT_IMAGES = (400, 413, 415, 422)
+"""Those of a refusal that can be about one image."""
 Response = openai.AsyncAPIResponse[Any]
 
 
@@ -113,11 +118,15 @@ async def open_response(
                 # extra_body is sent as it is. The client would rebuild plain arguments message by message.
                 response = await stack.enter_async_context(create(model=model, stream=True, extra_body=sent))
             except openai.APIStatusError as error:
-                is_healed = error.status_code in HEALED and dialect.learn(
-                    _error_of(error), _failure_of(error), sent, model=model
-                )
-                if not is_healed:
+                shows = has_images(sent)
+                heals = error.status_code in (HEALED_WITH_IMAGES if shows else HEALED)
+                if heals and dialect.learn(_error_of(error), _failure_of(error), sent, model=model):
+                    continue
+                if not shows or error.status_code not in ABOUT_IMAGES:
                     raise
+                # Whatever is wrong, perhaps with one of the images: the words are answered without them.
+                logger.warning("a request with images is refused and made without them", extra={"model": model})
+                body = without_images(body)
             else:
                 break
         yield response

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from bot.models.chat_completions import ChatCompletions
 from bot.models.dialect import Dialect
-from bot.models.families import accepted_effort, bare_name, default_effort, least_effort, refused_fields
+from bot.models.families import accepted_effort, bare_name, default_effort, least_effort, refused_fields, takes_images
 from bot.models.http_stream import OPENAI_URL, model_card, open_client, refuses_key
 from bot.models.profile import Effort, Manner
 from bot.models.responses import Responses
@@ -54,16 +54,23 @@ class Server:
 
 @asynccontextmanager
 async def open_model(
-    name: str, server: Server, *, effort: Effort | None = None, temperature: float | None = None
+    name: str,
+    server: Server,
+    *,
+    effort: Effort | None = None,
+    temperature: float | None = None,
+    images: bool | None = None,
 ) -> AsyncIterator[ChatCompletions | Responses]:
     """The model with this name at this server, with connections of its own.
 
-    `effort` goes to models that reason, `temperature` to those that do not. See Manner for the values.
+    `effort` goes to models that reason, `temperature` to those that do not. See Manner for the values. `images` is
+    whether it gets images; None: if it is known to take them.
     """
     is_reasoning = reasons(name, effort=effort)
     own = accepted_effort(name, default_effort(name, effort)) if is_reasoning else None
     manner = Manner(reasons=is_reasoning, effort=own, least_effort=least_effort(name), temperature=temperature)
-    dialect = Dialect(refused_fields(name))
+    sees = takes_images(name) if images is None else images
+    dialect = Dialect(refused_fields(name), takes_images=sees)
     async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
         if chosen_api(server, reasons=is_reasoning) == "responses":
             yield Responses(client, manner=manner, dialect=dialect)

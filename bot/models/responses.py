@@ -21,6 +21,7 @@ from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
 from bot.models.dialect import Dialect
 from bot.models.http_stream import Response, open_response, read_reply
+from bot.models.images import beside_input
 from bot.models.lines import UserLine, lines_of
 from bot.models.profile import Manner
 from bot.models.responses_stream import ResponseReader
@@ -103,8 +104,8 @@ def input_items(request: ModelRequest, *, with_reasoning: bool = True) -> list[J
     items: list[JsonObject] = []
     for line in lines_of(request):
         match line:
-            case UserLine(text):
-                items.append({"role": "user", "content": text})
+            case UserLine(text, images):
+                items.append({"role": "user", "content": beside_input(text, images)})
             case AgentMessage(text, calls, _, author, extra):
                 asked = [_call(call, ids.begin(call.id)) for call in calls]
                 left = extra.get(RESPONSES_ITEMS, ()) if with_reasoning and author == request.model else ()

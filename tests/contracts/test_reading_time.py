@@ -59,6 +59,7 @@ from bot.models.compat.markup import Markup
 from bot.models.compat.markup_calls import calls_in, is_whole_json
 from bot.models.dialect import named_fields
 from bot.models.failures import lost_connection, provider_failure
+from bot.models.images import refuses_images
 from bot.models.sse import SseReader
 from bot.privacy.quotations import Quotations
 from bot.reporting.traces import harmless
@@ -379,6 +380,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "article": read_article,
     "article in parts": lambda text: read_article(f"TITLE: {text}\nQUESTION: {text}\nANSWER: {text}"),
     "summary": as_summary,
+    "image refusal": refuses_images,
     "failure": lambda text: provider_failure({"message": text, "code": text}, status=400),
     "refused fields": lambda text: list(named_fields({"message": text, "param": text})),
     "lost connection": lambda text: lost_connection(OSError(text)),
