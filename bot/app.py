@@ -61,6 +61,7 @@ from bot.help_center.refreshes import Refreshes
 from bot.help_center.schedule import Schedule
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
+from bot.images.reader import ImageReader
 from bot.ingest.admission import AdmissionControl
 from bot.ingest.engine import CLEANUP_TIMEOUT, TakeTurn, TurnEngine
 from bot.ingest.fair_semaphore import FairSemaphore
@@ -664,6 +665,7 @@ def build_turns(
         notices=notices,
         refusals=Refusals(database, outbox, clock, cases, parts.relay, notices, opened.metrics, allowance),
         topics=opened.desk.follow(build_topics),
+        images=ImageReader(opened.slack.files, opened.models.take_images),
         danger_check=_build_danger_check(opened),
     )
     return Turns(

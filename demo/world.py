@@ -43,6 +43,7 @@ _INHERITED_WITH_A_REAL_MODEL = (
     "OPENAI_API",
     "OPENAI_REASONING_EFFORT",
     "OPENAI_TEMPERATURE",
+    "OPENAI_IMAGES",
     "AZURE_API_VERSION",
     "FALLBACK_MODEL",
     "FALLBACK_BASE_URL",
@@ -196,6 +197,7 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
             "OPENAI_API_KEY": stand_in.key,
             "OPENAI_BASE_URL": stand_in.url,
             "OPENAI_MODEL": MODEL,
+            "OPENAI_IMAGES": "true",
             "MODEL_LOADING_SECONDS": "0",
             "MODEL_PRICES": str(Path(__file__).parent / "model" / "prices.yml"),
         }

@@ -4,6 +4,7 @@ Every path under `/_` wants the secret of this run (see local_slack.server); not
 """
 
 import inspect
+from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
@@ -47,7 +48,7 @@ _ACTS: dict[str, Callable[[Acts, Json], Awaitable[Any]]] = {
         given["user"],
         given["channel"],
         given["name"],
-        given["content"],
+        b64decode(given["base64"]) if "base64" in given else given["content"],
         text=given.get("text", ""),
         thread_ts=given.get("thread_ts"),
     ),

@@ -67,6 +67,8 @@ class Grounding:
     _texts: list[str] = field(default_factory=list)
     _heard: "Grounding | None" = None
     """What the customer wrote."""
+    _has_images: bool = False
+    """Whether the customer sent images, whose words only the model reads."""
     _read: int = 0
     """Characters taken in so far."""
     _ends: set[str] = field(default_factory=set)
@@ -120,7 +122,8 @@ class Grounding:
     def add_message(self, message: Message) -> None:
         """Take in a message of the episode. What a model wrote into it counts as little as what the customer wrote."""
         match message:
-            case CustomerMessage(text, passages=passages):
+            case CustomerMessage(text, passages=passages, images=images):
+                self._has_images = self._has_images or bool(images)
                 self.add(text, "heard")
                 if passages:
                     self.add(passages, "page")
@@ -137,8 +140,14 @@ class Grounding:
                 pass
 
     def holds(self, value: Value, context: str = "") -> bool:
-        """Whether the value is found in what is kept. `context` is the plain text of the answer around it."""
+        """Whether the value is found in what is kept. `context` is the plain text of the answer around it.
+
+        A number can stand in a customer's image, where code finds nothing. The customer could have written it just as
+        well, and what they write grounds numbers. Amounts, percentages, codes and dates of an image are not taken.
+        """
         heard = self._heard
+        if self._has_images and value.kind == "number":
+            return True
         if self._stands(value):
             return True
         if heard is not None and value.kind in ("number", "date", "link") and heard._stands(value):

@@ -33,6 +33,7 @@ from bot.desk.intents import says_stop
 from bot.desk.topics import Topics, sentences_of
 from bot.desk_file.model import RefusedTopic
 from bot.failpoints import failpoint
+from bot.images.reader import ImageReader, ReadFiles
 from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import Sentences
 from bot.slack.api.errors import SlackRefused
@@ -75,16 +76,13 @@ from bot.turns.question import Question
 from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
+from bot.turns.unread_files import about_unread
 from bot.views.announcements import SAID_FIRST, Offer, greeting, status_text
 
 OVERHEARD = "overheard"
 """The reason of a row whose message was for others."""
 WAITING_SIGN_DELAY = 1.0
 """Seconds until a customer who is still being identified sees that the app is working."""
-FILES_NAMED = 4
-"""How many files of a message an answer names as not read."""
-FILE_NAME_LIMIT = 80
-"""The number of characters of each file's name in an answer."""
 NOTICE_TIMEOUT = 10.0
 """How long an answer waits until the sentence before it is posted, in seconds."""
 
@@ -107,6 +105,7 @@ class CustomerMessages:
     sessions: TurnSessions
     notices: Notices
     refusals: Refusals
+    images: ImageReader
     topics: Callable[[], Topics] = Topics
     """The topics of the desk file in force."""
     danger_check: DangerCheck | None = None
@@ -221,6 +220,7 @@ class CustomerMessages:
             seen=seen,
             danger=find_danger(item.words) or (seen.danger if seen else None),
             begun_at=begun_at,
+            shows_images=self.images.would_read(item.message.files),
             has_asked_back=has_asked_back(episode.history),
             is_offered=episode.has_offered,
             is_paused=is_paused,
@@ -393,6 +393,10 @@ class CustomerMessages:
 
     async def _answer(self, incoming: IncomingMessage) -> str:
         item, episode = incoming.item, incoming.episode
+        files = await self._read_files(incoming)
+        if not (item.message.text or files.images):
+            await self._say_unread(incoming, files)
+            return "no_words"
         question = Question(
             item,
             incoming.customer,
@@ -403,8 +407,9 @@ class CustomerMessages:
             episode.history,
             episode.covered,
             in_vain_before=episode.has_offered,
-            heading=self._heading(incoming),
+            heading=self._heading(incoming, files),
             files=item.message.file_names,
+            images=files.images,
             epoch=incoming.epoch,
             local_changes=incoming.local_changes,
             is_unasked=incoming.hearing.is_unasked,
@@ -421,19 +426,29 @@ class CustomerMessages:
         await self._see_to(incoming, seen)
         return ended if ended != UNANSWERED else "escalated"
 
-    def _heading(self, incoming: IncomingMessage) -> str:
+    async def _read_files(self, incoming: IncomingMessage) -> ReadFiles:
+        """Read the message's files, while the customer sees that the app is working."""
+        item = incoming.item
+        if self.images.would_read(item.message.files) and not incoming.hearing.is_unasked:
+            await self.sessions.show_work(item, incoming.language)
+        return await self.images.read(item.message.files)
+
+    async def _say_unread(self, incoming: IncomingMessage, files: ReadFiles) -> None:
+        """Say of a message without words why nothing of it was read."""
+        has_reason = any(reason != "no_image" for _, reason in files.unread)
+        lines = about_unread(self.sentences, incoming.language, files) if has_reason else []
+        words = "\n".join(lines) or self.sentences.say(incoming.language, "file_unread")
+        await self.notices.post(incoming, "file_unread", words)
+
+    def _heading(self, incoming: IncomingMessage, files: ReadFiles) -> str:
         """Return the lines before the answer.
 
-        They say that it answers an edit, which files were not read, and what the shop says about refused topics.
+        They say that it answers an edit, what the shop says about refused topics, and which files were not read.
         """
         lines = [self.sentences.say(incoming.language, "saw_edit")] if incoming.item.kind == "edit" else []
-        if names := incoming.item.message.file_names:
-            shown = ", ".join(f"`{name.replace('`', '')[:FILE_NAME_LIMIT]}`" for name in names[:FILES_NAMED])
-            files = f"{shown} …" if len(names) > FILES_NAMED else shown
-            lines.append(self.sentences.say(incoming.language, "file_beside", files=files))
         if refused := incoming.topics.refused:
             lines.append(sentences_of(refused, incoming.language))
-        return "\n".join(lines)
+        return "\n".join([*lines, *about_unread(self.sentences, incoming.language, files)])
 
 
 def _waits(case: Case) -> str:

@@ -55,6 +55,8 @@ class Facts:
     """The danger in the words, or else the danger that was seen."""
     begun_at: float | None
     """When an earlier attempt began an answer that it did not finish. None if there is none."""
+    shows_images: bool
+    """True if it brought images, and the model takes them."""
     has_asked_back: bool
     """True if the assistant's last message ends with a question."""
     is_offered: bool
@@ -284,7 +286,7 @@ def _for_assistant(facts: Facts) -> Decision:
     has_nothing = is_stop or not (reason or item.message.text)
     if facts.hearing.is_unasked and has_nothing and not has_begun:
         return Forget()
-    if not item.message.text:
+    if not item.message.text and not facts.shows_images:
         return Say("file_unread" if item.message.files else "greeting", "no_words")
     if is_stop:
         return Stop() if has_begun else Say("nothing_to_stop", "nothing_to_stop")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult
+from bot.agent.messages import CustomerMessage, Image, Message, SystemNote, ToolResult
 from bot.conversation import Customer
 from bot.ingest.interrupts import Interrupt
 from bot.language.languages import Language
@@ -30,7 +30,9 @@ class Question:
     heading: str = ""
     """The lines before the answer."""
     files: Sequence[str] = ()
-    """The names of the message's files. Their content was not read."""
+    """The names of the message's files."""
+    images: Sequence[Image] = ()
+    """What the model sees of them. The content of the other files was not read."""
     in_vain_before: bool = False
     """Whether nothing was found for the message before this one either."""
     epoch: int = 0
@@ -59,8 +61,8 @@ class Question:
     @property
     def message(self) -> CustomerMessage:
         """The message in the form for the agent."""
-        text = naming_files(self.text, self.files)
-        return CustomerMessage(text, speaker=self.customer.user, ts=self.item.ts, passages=self.passages)
+        text, who = naming_files(self.text, self.files), self.customer.user
+        return CustomerMessage(text, who, self.item.ts, passages=self.passages, images=self.images)
 
     def after(self, side_effects: Sequence[ToolResult]) -> "Question":
         """Return the question with a note about side effects from before the customer edited it."""

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from demo.model.images import Size, sizes
+
 Json = dict[str, Any]
 
 PARCEL_HINTS = ("tracking", "parcel", "shipment")
@@ -178,6 +180,8 @@ class Talk:
     """The assistant's last words before `said`."""
     begun: str = ""
     """The beginning of this very answer: it was cut, and a note asks to go on."""
+    images: tuple[Size, ...] = ()
+    """The sizes of the images beside the customer's last message."""
     instructions: str = ""
     """The system message."""
     context: tuple[str, ...] = ()
@@ -213,6 +217,7 @@ def read_request(body: Mapping[str, Any]) -> Talk:
     """The request, as far as it can be read. Never raises."""
     messages = [message for message in _list(body.get("messages")) if isinstance(message, dict)]
     instructions = _text(messages[0]) if messages and _is_system(messages[0]) else ""
+    shown = next((message.get("content") for message in reversed(messages) if message.get("role") == "user"), None)
     messages = _in_full(_unfolded(messages[1:] if instructions else messages))
     turn = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
     context = tuple(_context(messages, turn))
@@ -229,6 +234,7 @@ def read_request(body: Mapping[str, Any]) -> Talk:
         earlier=tuple(reversed(earlier)),
         answered=next((text for text in map(_assistant, reversed(before)) if text), ""),
         begun=_begun(after),
+        images=sizes(shown),
         instructions=instructions,
         context=context,
         lines=tuple(_lines(messages)),

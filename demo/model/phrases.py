@@ -22,6 +22,8 @@ class Phrases:
     """Stands between the things of which one is meant."""
     which_of: str
     """{orders}; when it may be any of them."""
+    image_unread: str
+    """{sizes}; of an image that the customer sent."""
     ask_back: str
     """When nothing in the message tells what it is about; a question and nothing else."""
     person_offer: str
@@ -100,6 +102,7 @@ PHRASES: Mapping[str, Phrases] = {
         either=" or ",
         which_of="Which order do you mean: {orders}?",
         ask_back="What can I help you with: an order, a parcel, or something about the shop?",
+        image_unread="I can see your image ({sizes} pixels), but as an offline stand-in I can't read what is in it.",
         person_offer="Shall I bring in a person?",
         person_missing='A person can take this over: please press "Talk to a person".',
         unknown="I could not find this in our help pages, and I would rather not guess.",
@@ -187,6 +190,8 @@ PHRASES: Mapping[str, Phrases] = {
         either=" atau ",
         which_of="Pesanan mana yang Anda maksud: {orders}?",
         ask_back="Apa yang bisa saya bantu: pesanan, paket, atau hal lain tentang toko kami?",
+        image_unread="Saya melihat gambar Anda ({sizes} piksel), tetapi sebagai pengganti "
+        "luring saya tidak bisa membaca isinya.",
         person_offer="Mau saya hubungkan dengan tim kami?",
         person_missing='Tim kami bisa membantu langsung: silakan tekan "Talk to a person".',
         unknown="Saya tidak menemukan jawabannya di halaman bantuan kami, dan saya tidak mau menebak.",
@@ -274,6 +279,8 @@ PHRASES: Mapping[str, Phrases] = {
         either=" oder ",
         which_of="Welche Bestellung meinen Sie: {orders}?",
         ask_back="Worum geht es: um eine Bestellung, ein Paket oder etwas anderes zum Shop?",
+        image_unread="Ich sehe Ihr Bild ({sizes} Pixel), kann als Ersatzmodell ohne Netz "
+        "aber nicht lesen, was darauf ist.",
         person_offer="Soll ich jemanden aus dem Team dazuholen?",
         person_missing="Jemand aus dem Team kann das übernehmen: Bitte drücken Sie „Talk to a person“.",
         unknown="Dazu habe ich auf unseren Hilfeseiten nichts gefunden, und raten möchte ich nicht.",
@@ -362,6 +369,8 @@ PHRASES: Mapping[str, Phrases] = {
         either=" o ",
         which_of="¿A qué pedido se refiere: {orders}?",
         ask_back="¿De qué se trata: de un pedido, de un paquete o de otra cosa sobre la tienda?",
+        image_unread="Veo su imagen ({sizes} píxeles), pero como modelo de prueba sin "
+        "conexión no puedo leer lo que contiene.",
         person_offer="¿Quiere que avise a una persona del equipo?",
         person_missing="Una persona puede ocuparse: pulse «Talk to a person», por favor.",
         unknown="No he encontrado esto en nuestras páginas de ayuda y prefiero no adivinar.",
@@ -451,6 +460,8 @@ PHRASES: Mapping[str, Phrases] = {
         either=" ou ",
         which_of="De quelle commande parlez-vous : {orders} ?",
         ask_back="De quoi s'agit-il : d'une commande, d'un colis ou d'autre chose à propos de la boutique ?",
+        image_unread="Je vois votre image ({sizes} pixels), mais en tant que modèle d'essai "
+        "hors ligne, je ne peux pas lire ce qu'elle contient.",
         person_offer="Voulez-vous que j'appelle une personne de l'équipe ?",
         person_missing="Une personne peut s'en charger : appuyez sur « Talk to a person », s'il vous plaît.",
         unknown="Je n'ai pas trouvé cela dans nos pages d'aide et je préfère ne pas deviner.",

@@ -17,6 +17,7 @@ from demo.model.conversation import (
     objects_in,
     tracking_numbers_in,
 )
+from demo.model.images import without_names
 from demo.model.intents import read_wants
 from demo.model.language import language_of
 from demo.model.orders import ARRIVED
@@ -37,6 +38,10 @@ def answer(talk: Talk) -> Reply:
     phrases, wants = PHRASES[language], read_wants(talk.said)
     if reason := person_reason(talk, wants):
         return call_person(talk, reason, phrases)
+    shown = ", ".join(f"{width} × {height}" for width, height in talk.images)
+    seen = phrases.image_unread.format(sizes=shown) if shown else ""
+    if seen and not without_names(talk.said):
+        return Reply(f"{seen} {phrases.ask_back}")
     if words := small_talk(talk, wants, phrases):
         return Reply(words)
     requests = read_requests(talk)
@@ -48,7 +53,7 @@ def answer(talk: Talk) -> Reply:
         return Reply(phrases.ask_back)
     told = tell(talk, requests, phrases, language)
     called = call_person(talk, "change", phrases) if told.calls_person else Reply()
-    words = "\n\n".join(filter(None, [told.text, called.text]))
+    words = "\n\n".join(filter(None, [seen, told.text, called.text]))
     return Reply(dated(words, language), called.calls)
 
 

@@ -60,6 +60,7 @@ async def test_the_product_gets_the_documented_settings_and_nothing_of_the_calle
             "OPENAI_API_KEY": world.stand_in.key,
             "OPENAI_BASE_URL": world.stand_in.url,
             "OPENAI_MODEL": "frontdesk-offline",
+            "OPENAI_IMAGES": "true",
             "MODEL_LOADING_SECONDS": "0",
             "MODEL_PRICES": str(ROOT / "demo" / "model" / "prices.yml"),
             "DESK_FILE": str(ROOT / "demo" / "desk.yml"),

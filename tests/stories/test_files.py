@@ -69,9 +69,9 @@ async def test_a_customer_of_another_organisation_and_the_team_send_each_other_f
     await gone(world, in_thread_of(card))
 
 
-async def test_a_picture_for_the_assistant_is_there_when_a_person_is_called(world: World) -> None:
+async def test_a_file_for_the_assistant_is_there_when_a_person_is_called(world: World) -> None:
     asked = await world.customer.shares("lamp.png", "not quite a picture")
-    told = await world.customer.reads(asked, having=lambda seen: "can't open attached files" in seen.text)
+    told = await world.customer.reads(asked, having=lambda seen: "I couldn't open" in seen.text)
     await world.customer.says("Then let me talk to a person", to=asked)
     await world.customer.reads(asked, after=told.ts, having=lambda seen: "FD-" in seen.text)
     card = await world.card_of(asked)

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 from asyncio.subprocess import PIPE
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -105,10 +106,11 @@ class Person:
         sent = await self._world.act("send", body)
         return Post(channel, sent["ts"], thread_ts or sent["ts"])
 
-    async def shares(self, name: str, content: str, *, text: str = "", to: Post | str | None = None) -> Post:
+    async def shares(self, name: str, content: str | bytes, *, text: str = "", to: Post | str | None = None) -> Post:
         """Share a file where `says` would write."""
         channel, thread_ts = (to.channel, to.thread_ts) if isinstance(to, Post) else (to or self.direct, None)
-        body = {"user": self.user, "channel": channel, "name": name, "content": content, "text": text}
+        of_file = {"base64": b64encode(content).decode()} if isinstance(content, bytes) else {"content": content}
+        body = {"user": self.user, "channel": channel, "name": name, "text": text, **of_file}
         sent = await self._world.act("upload", body | {"thread_ts": thread_ts})
         return Post(channel, sent["ts"], thread_ts or sent["ts"])
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from bot.cases.cases import Cases
@@ -13,6 +13,7 @@ from bot.cases.staff import Staff
 from bot.cases.step import Stepping
 from bot.clock import Clock
 from bot.conversation import Customer
+from bot.images.reader import ImageReader
 from bot.ingest.interrupts import Interrupts
 from bot.language.sentences import load_sentences
 from bot.slack.client import SlackClient
@@ -74,6 +75,7 @@ class TurnParts:
     edits: Any = NOTHING
     summaries: Any = NOTHING
     interrupts: Interrupts | None = None
+    images: Any = field(default_factory=lambda: ImageReader(cast("Any", None), lambda: False))
     danger_check: Any = None
 
     @classmethod
@@ -113,6 +115,7 @@ class TurnParts:
             sessions=self.sessions,
             notices=notices,
             refusals=refusals,
+            images=self.images,
             danger_check=self.danger_check,
         )
         dead_letters = DeadLetters(

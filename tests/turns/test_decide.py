@@ -57,6 +57,7 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
         **{
             "hearing": Hearing(),
             **nothing,
+            "shows_images": False,
             "has_asked_back": False,
             "is_offered": False,
             "is_paused": False,
@@ -139,6 +140,8 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
         ({"is_paused": True, "danger": "harm"}, HandOver("harm")),
         ({"text": ""}, Say("greeting", "no_words")),
         ({"text": "", "files": (FILE,)}, Say("file_unread", "no_words")),
+        ({"text": "", "files": (FILE,), "shows_images": True}, Answer()),
+        ({"text": "", "files": (FILE,), "shows_images": True, "hearing": UNASKED}, Forget()),
         ({"text": "", "hearing": UNASKED}, Forget()),
         ({"text": "", "hearing": UNASKED, "begun_at": 1.0}, Say("greeting", "no_words")),
         # The assistant has offered a person.
