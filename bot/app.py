@@ -23,8 +23,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
 import handlers
+from bot.agent.agent import Team
 from bot.agent.endpoints import Models
-from bot.agent.limits import Limits
 from bot.agent.tools import Tool
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
@@ -44,10 +44,8 @@ from bot.desk.identity import Identities
 from bot.desk.own_words import OwnWords, instructions
 from bot.desk.rewriting import SecondLook, build_rewriter, look_for_staff
 from bot.desk.summing_up import build_summarizer
-from bot.desk.team import build_checker, build_lead, build_team
 from bot.desk.topics import build_topics
 from bot.desk_file.live import LiveDesk
-from bot.desk_file.model import DeskFile
 from bot.drafts.drafts import Drafting, build_writer, load_voices
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
 from bot.guard.claim_patterns import Wording, load_wordings
@@ -69,6 +67,7 @@ from bot.ingest.inbox import Inbox, author_of
 from bot.ingest.interrupts import Interrupts
 from bot.ingest.lanes import Lanes
 from bot.integrations import (
+    answer_limits,
     build_library,
     build_rate_limiter,
     meet_slack,
@@ -100,6 +99,7 @@ from bot.slack.socket import SocketConnection
 from bot.store.database import NEEDS_FLEET, Database, open_database
 from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
+from bot.turns.agents import build_agents
 from bot.turns.answer import Answers
 from bot.turns.answer_posts import AnswerPosts
 from bot.turns.answer_records import AnswerRecords
@@ -473,38 +473,31 @@ class DeskParts:
 def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, more_tools: Sequence[Tool]) -> DeskParts:
     """The agents that answer, and those that write drafts for staff and suggest articles."""
     settings, database, clock, cases = opened.settings, opened.database, opened.clock, parts.cases
-    knowledge, splits = opened.bases.public, settings.compound_answers == "split"
+    knowledge = opened.bases.public
     shop = opened.desk.current().shop
     second_look = SecondLook(knowledge, opened.models.only_cheap, build_rewriter(shop_name=shop))
-    own_words = OwnWords(settings.secrets, instructions())
 
-    def agents(desk: DeskFile) -> Agents:
-        team = build_team(
-            desk=desk,
-            knowledge=knowledge,
-            cases=cases,
-            orders=opened.shop,
-            shipping=opened.shop,
-            layout=settings.agents,
-            more_tools=more_tools,
-        )
-        leads = splits and len(team.agents) > 1
-        return Agents(
-            knowledge=knowledge,
-            second_look=second_look,
-            sentences=opened.sentences,
-            clock=clock,
-            team=paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute),
-            models=opened.models,
-            wordings=opened.claims,
-            link_hosts=settings.link_hosts,
-            own_words=own_words,
-            refused=desk.refuse,
-            lead=build_lead(desk=desk, cases=cases) if leads else None,
-            checker=build_checker(desk=desk) if settings.check_answers == "on" else None,
-            takes_apart=splits,
-        )
+    def bounded(team: Team) -> Team:
+        return paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute)
 
+    agents = partial(
+        build_agents,
+        knowledge=knowledge,
+        second_look=second_look,
+        sentences=opened.sentences,
+        clock=clock,
+        cases=cases,
+        shop=opened.shop,
+        models=opened.models,
+        wordings=opened.claims,
+        link_hosts=settings.link_hosts,
+        own_words=OwnWords(settings.secrets, instructions()),
+        layout=settings.agents,
+        takes_apart=settings.compound_answers == "split",
+        checks=settings.check_answers == "on",
+        more_tools=more_tools,
+        bounded=bounded,
+    )
     budgets = Budgets(
         database,
         clock,
@@ -582,7 +575,7 @@ def build_answers(opened: Surroundings, delivery: Delivery, *, parts: CaseParts,
     return Answers(
         sentences=sentences,
         agents=desk.agents,
-        limits=_answer_limits(settings),
+        limits=answer_limits(settings),
         cases=parts.cases,
         slots=FairSemaphore(settings.concurrent_answers),
         sessions=TurnSessions(database, slack.sessions, sentences),
@@ -801,16 +794,6 @@ def _first(failures: BaseExceptionGroup[FrontdeskError]) -> FrontdeskError:
     """The first failure inside a group of groups."""
     failure = failures.exceptions[0]
     return _first(failure) if isinstance(failure, BaseExceptionGroup) else failure
-
-
-def _answer_limits(settings: Settings) -> Limits:
-    return Limits(
-        rounds=settings.answer_rounds,
-        turn_seconds=settings.answer_seconds,
-        tokens=settings.answer_tokens,
-        cost=settings.answer_cost,
-        window_characters=settings.conversation_characters,
-    )
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ import aiohttp
 from pydantic import SecretStr
 
 from bot.agent.endpoints import Deadlines, Endpoint, Models
+from bot.agent.limits import Limits
 from bot.clock import Clock
 from bot.desk_file.reading import read_desk_file
 from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
@@ -130,6 +131,17 @@ def notes(settings: Settings) -> list[str]:
     if settings.is_shop_unprotected:
         told.append("SHOP_PLAIN_HTTP is on: the shop's token and orders cross the network unprotected (SHOP_URL)")
     return told
+
+
+def answer_limits(settings: Settings) -> Limits:
+    """The limits of one answer."""
+    return Limits(
+        rounds=settings.answer_rounds,
+        turn_seconds=settings.answer_seconds,
+        tokens=settings.answer_tokens,
+        cost=settings.answer_cost,
+        window_characters=settings.conversation_characters,
+    )
 
 
 @asynccontextmanager

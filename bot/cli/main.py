@@ -1,4 +1,4 @@
-"""The command line: serve, work, check, desk, migrate, kb, cases, turns, dead, cost, report, erase.
+"""The command line: serve, work, check, desk, try, migrate, kb, cases, turns, dead, cost, report, erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -81,6 +81,12 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("work", help="only work on what other processes have taken; needs Postgres")
     commands.add_parser("check", help="say what is missing or wrong, all at once")
     _add_desk(commands)
+    trying = commands.add_parser("try", help="answer a question here, with everything shown; nothing goes to Slack")
+    trying.add_argument("question", nargs="+", help="what a customer writes; several words need no quotes")
+    trying.add_argument("--desk", type=Path, metavar="FILE", help="another desk file, whose answer is shown beside")
+    trying.add_argument("--customer", metavar="EMAIL", help="the shop's customer who asks; nobody's unless given")
+    trying.add_argument("--locale", default="en-US", help="their Slack locale; en-US unless given")
+    trying.add_argument("--country", default="", help="where they are, as DE; not known unless given")
     commands.add_parser("migrate", help="bring the database's schema up to date")
     _add_knowledge(commands)
     cases = commands.add_parser("cases", help="the cases with people").add_subparsers(
@@ -221,6 +227,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             if not faults:
                 faults, told = await try_models(settings)
             return _tell(faults, [] if faults else [*notes(settings), *told])
+        case "try", _:
+            from bot.cli.trying import run as run_try
+
+            return await run_try(given, settings)
         case "desk", _:
             from bot.cli.desk import run as run_desk
 

@@ -5,13 +5,14 @@ answer the customer if they want that, but it changes nothing.
 """
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
 from bot.agent.agent import Team
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
-from bot.cases.cases import Cases
+from bot.cases.case import Priority
+from bot.conversation import Customer, ThreadRef
 from bot.guard.tool_results import ESCALATE
 from bot.store.cases import find_open
 from bot.store.database import Database
@@ -36,7 +37,33 @@ Reason = Literal[
 `fraud` are the classes of bot/desk/danger, for what its words have not found."""
 
 
-def escalate_tools(cases: Cases) -> tuple[Tool, ...]:
+class CaseOpener(Protocol):
+    """Opens cases, as `bot.cases.cases.Cases` does."""
+
+    async def open(
+        self,
+        thread: ThreadRef,
+        customer: Customer,
+        *,
+        reason: str,
+        priority: Priority,
+        subject: str,
+        summary: str,
+    ) -> "OpenedCase":
+        """Open a case for the thread, or return the one that is open there."""
+        ...
+
+
+class OpenedCase(Protocol):
+    """A case that people refer to."""
+
+    @property
+    def ref(self) -> str:
+        """Its number, such as `FD-1042`."""
+        ...
+
+
+def escalate_tools(cases: CaseOpener) -> tuple[Tool, ...]:
     """Returns `escalate_to_human`, which ends the turn."""
 
     @tool(title="Calling a person", terminal=True, writes=True)

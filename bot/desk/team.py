@@ -11,9 +11,8 @@ from typing import Literal
 
 from bot.agent.agent import Agent, Team
 from bot.agent.tools import Tool
-from bot.cases.cases import Cases
 from bot.desk.answers import answer_tools
-from bot.desk.escalate import escalate_tools
+from bot.desk.escalate import CaseOpener, escalate_tools
 from bot.desk.orders import order_tools
 from bot.desk.prompts import NAME, compose, read_instructions
 from bot.desk.shipping import shipping_tools
@@ -38,7 +37,7 @@ def build_team(
     *,
     desk: DeskFile,
     knowledge: KnowledgeBase,
-    cases: Cases,
+    cases: CaseOpener,
     orders: OrderBackend | None,
     shipping: ShippingBackend | None,
     layout: Layout = "one",
@@ -68,7 +67,7 @@ def _misfit(name: str) -> str:
 def _build_team(
     desk: DeskFile,
     knowledge: KnowledgeBase,
-    cases: Cases,
+    cases: CaseOpener,
     *,
     orders: OrderBackend | None,
     shipping: ShippingBackend | None,
@@ -118,7 +117,7 @@ def _one(role: str, desk: DeskFile, tools: Sequence[Tool]) -> Team:
     return Team((Agent("desk", _instructions(role, desk), tuple(tools)),), entry="desk")
 
 
-def _triage(desk: DeskFile, cases: Cases) -> Agent:
+def _triage(desk: DeskFile, cases: CaseOpener) -> Agent:
     return Agent(
         "triage",
         _instructions("triage", desk),
@@ -129,7 +128,7 @@ def _triage(desk: DeskFile, cases: Cases) -> Agent:
     )
 
 
-def build_lead(*, desk: DeskFile, cases: Cases) -> Agent:
+def build_lead(*, desk: DeskFile, cases: CaseOpener) -> Agent:
     """The agent that leads the others. The tools to ask them are made for each message."""
     tools: tuple[Tool, ...] = escalate_tools(cases)
     return Agent("lead", _instructions("lead", desk), tools, rounds=LEAD_ROUNDS)

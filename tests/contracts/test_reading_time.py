@@ -438,6 +438,7 @@ UNREAD = {
         *(
             "bot.cli.main",
             "bot.cli.terminal",
+            "bot.cli.trying",
             "bot.settings",
             "bot.cases.hours",
             "bot.help_center.recurrence",
