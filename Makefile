@@ -13,7 +13,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
@@ -45,6 +45,9 @@ test-local-slack: $(VENV)/.dev  ## the local Slack by itself: what it accepts, r
 
 test-kills: $(VENV)/.dev  ## kill Frontdesk a few times on both databases, where something was done and not noted yet
 	$(PYTEST) -m chaos tests/chaos/test_kills.py tests/chaos/test_fleet_kills.py --workers 2
+
+test-conversations: $(VENV)/.dev  ## play a third of the conversations of make eval-conversations; most must pass
+	$(PYTEST) -m conversations tests/evals
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(PYTEST) -m "browser and not long" tests/browser local_slack/tests/page --workers 2

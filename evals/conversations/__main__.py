@@ -1,15 +1,17 @@
 """Play conversations in the demo, and judge what the customer gets to read: `make eval-conversations`.
 
 Prints what is wrong, a row for each category, and as the last line one JSON object. Exit status 0 when every
-conversation was played, passed or not.
+conversation was played and, with `--least`, enough of them passed.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +21,7 @@ import aiohttp
 from evals.conversations.judging import is_beside_the_point, judge
 from evals.conversations.playing import Played, play
 from evals.conversations.reading import Json
-from evals.conversations.world import PEOPLE, PUBLIC_CHANNEL, SETTINGS, World, at_page, open_demo
+from evals.conversations.world import PEOPLE, PUBLIC_CHANNEL, SETTINGS, Spent, World, at_page, open_demo
 
 HERE = Path(__file__).resolve().parent
 SETS = (HERE / "visitors.jsonl", HERE / "frontdesk.jsonl", HERE / "manners.jsonl")
@@ -31,10 +33,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the evaluation; returns the exit status."""
     options = _parser().parse_args(arguments)
     begun = time.monotonic()
-    played = asyncio.run(_run(options))
-    figures = report(played, show=options.show, brief=options.brief)
-    print(json.dumps({**figures, "seconds": round(time.monotonic() - begun)}, ensure_ascii=False))
-    return 1 if figures["unplayed"] else 0
+    played, spent = asyncio.run(_run(options))
+    figures = {
+        **report(played, show=options.show, brief=options.brief),
+        "models": sorted(spent.models),
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "cost": round(spent.cost, 4),
+        "seconds": round(time.monotonic() - begun),
+    }
+    print(json.dumps(figures, ensure_ascii=False))
+    return 1 if figures["unplayed"] or figures["passed"] < options.least * figures["asked"] else 0
 
 
 def read_sets(paths: Sequence[Path], only: str = "") -> list[Json]:
@@ -42,6 +51,17 @@ def read_sets(paths: Sequence[Path], only: str = "") -> list[Json]:
     talks = [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines() if line.strip()]
     wanted = set(filter(None, only.split(",")))
     return [talk for talk in talks if not wanted or {talk["id"], talk["category"]} & wanted]
+
+
+def sample(talks: Sequence[Json], every: int) -> list[Json]:
+    """One of so many conversations of each category, always the same ones."""
+    seen: Counter[str] = Counter()
+    taken = []
+    for talk in talks:
+        if seen[talk["category"]] % every == 0:
+            taken.append(talk)
+        seen[talk["category"]] += 1
+    return taken
 
 
 def report(played: Sequence[Played], *, show: bool = False, brief: bool = False) -> Json:
@@ -90,20 +110,22 @@ def _told(played: Played) -> Iterator[str]:
         yield f"      card:     {card.case}, reason {card.why!r}, priority {card.priority.strip()!r}, {state}"
 
 
-async def _run(options: argparse.Namespace) -> list[Played]:
-    talks = read_sets(options.set or [path for path in SETS if path.exists()], options.only)
+async def _run(options: argparse.Namespace) -> tuple[list[Played], Spent]:
+    talks = sample(read_sets(options.set or [path for path in SETS if path.exists()], options.only), options.every)
     by_day = [talk for talk in talks if talk.get("desk", "open") == "open"]
     by_night = [talk for talk in talks if talk.get("desk") == "closed"]
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http:
         if options.attach:
-            return await _play_all(at_page(http, options.attach), by_day, options)
-        played: list[Played] = []
+            return await _play_all(at_page(http, options.attach), by_day, options), Spent()
+        played, spent = list[Played](), Spent()
         more: Mapping[str, str]
         for those, more in ((by_day, {}), (by_night, {"DESK_HOURS": _not_now()})):
             if those:
-                async with open_demo(http, {**SETTINGS, **more}, pace=options.pace) as world:
+                settings = {**SETTINGS, **more}
+                async with open_demo(http, settings, pace=options.pace, patience=options.patience) as world:
                     played += await _play_all(world, those, options)
-        return played
+                spent += world.spent
+        return played, spent
 
 
 def _not_now() -> str:
@@ -154,7 +176,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--show", action="store_true", help="print what was said in those that pass, too")
     parser.add_argument("--brief", action="store_true", help="print no conversations, only what is wrong")
     parser.add_argument("--at-once", type=int, default=16, help="conversations at the same time (default: %(default)s)")
-    parser.add_argument("--most", type=float, default=900.0, help="seconds for all of them (default: %(default)s)")
+    parser.add_argument("--every", type=int, default=1, help="play one of so many of each category (default: all)")
+    parser.add_argument("--least", type=float, default=0.0, help="the share that must pass, or the exit status is 1")
+    most, patience = (7_200.0, 180.0) if os.environ.get("OPENAI_API_KEY") else (900.0, 45.0)
+    parser.add_argument("--most", type=float, default=most, help="seconds for all of them (default: %(default)s)")
+    parser.add_argument("--patience", type=float, default=patience, help="seconds for a reply (default: %(default)s)")
     parser.add_argument("--pace", type=float, default=0.1, help="the pauses of the stand-in (default: %(default)s)")
     return parser
 

@@ -78,7 +78,7 @@ HELD = re.compile(
 COURTEOUS = re.compile(
     r"welcome|glad|happy|pleasure|anything else|any ?time|whenever|enjoy|great|no problem|no worries|\bsure\b|i'm here"
     r"|have a|thank|nice to hear|good to hear|gern|bitte|freut|nada|gusto|placer|alegr|en prie|plaisir|ravi|sama.sama"
-    r"|senang|kembali|😊|🙂|👍|:\w+:",
+    r"|tant mieux|aidé|senang|kembali|😊|🙂|👍|:\w+:",
     re.IGNORECASE,
 )
 """How one answers thanks."""

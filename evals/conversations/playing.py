@@ -23,8 +23,6 @@ from evals.conversations.world import PEOPLE, PUBLIC_CHANNEL, STAFF_CHANNEL, Ref
 
 QUIET = 2.0
 """Seconds of silence after which a reply is whole."""
-PATIENCE = 45.0
-"""Seconds for one reply."""
 CARD_LOOKS = 10
 """Looks, a second apart, at the staff's channel for a card."""
 
@@ -89,11 +87,16 @@ async def _converse(world: World, talk: Json, played: Played) -> None:
         if message.get("wait") is False:
             played.replies.append(read_reply(asked, (), known, is_public=thread.is_public))
             continue
-        seen = await _replies_to(thread, sent, pressed="press" in message)
+        seen = await _replies_to(thread, sent, pressed="press" in message, silent=_is_silent(talk, number + 1))
         reply = read_reply(asked, seen, known, is_public=thread.is_public)
         known.update(reply.cases)
         played.replies.append(reply)
     played.first_words = thread.waited if thread else []
+
+
+def _is_silent(talk: Json, turn: int) -> bool:
+    """Whether no reply is right. Then a reply is waited for only a little."""
+    return any(check.get("turn") == turn and check.get("ended") == ["silent"] for check in talk["checks"])
 
 
 async def _send(thread: _Thread, message: Json, played: Played) -> str:
@@ -124,10 +127,11 @@ async def _press(thread: _Thread, played: Played, what: str) -> None:
     await thread.world.act("click", user=thread.user, channel=thread.channel, ts=ts, action_id=name, value=value)
 
 
-async def _replies_to(thread: _Thread, sent: str, *, pressed: bool) -> tuple[Seen, ...]:
+async def _replies_to(thread: _Thread, sent: str, *, pressed: bool, silent: bool) -> tuple[Seen, ...]:
     """The app's messages since `sent`, once it has nothing more to say.
 
-    A message that only gets a reaction is not replied to.
+    A message that only gets a reaction is not replied to. To one that should get no reply (`silent`), none has come
+    after some seconds.
     """
     world, begun = thread.world, time.monotonic()
     before: object = None
@@ -152,10 +156,10 @@ async def _replies_to(thread: _Thread, sent: str, *, pressed: bool) -> tuple[See
         if (
             not seen
             and not is_busy
-            and ((is_marked and now - since >= 3 * quiet) or (pressed and now - begun >= 4 * quiet))
+            and ((is_marked and now - since >= 3 * quiet) or ((pressed or silent) and now - begun >= 4 * quiet))
         ):
             return ()
-        if now - begun > PATIENCE:
+        if now - begun > world.patience * world.slow:
             return seen
 
 

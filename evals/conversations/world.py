@@ -4,11 +4,12 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,6 +57,25 @@ class Look:
     """Threads in which a status is shown, or something is being written."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the models took, as the product's own books say."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """In US dollars, by the prices that the product knows."""
+    models: frozenset[str] = frozenset()
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+            self.models | other.models,
+        )
+
+
 @dataclass(slots=True)
 class World:
     """A running demo."""
@@ -63,6 +83,10 @@ class World:
     http: aiohttp.ClientSession
     url: str
     secret: str
+    patience: float = 45.0
+    """Seconds for one reply."""
+    spent: Spent = Spent()
+    """What the models took, once the demo has ended."""
     looks: dict[str, Look] = field(default_factory=dict)
     slow: float = 1.0
     """How many times longer than usual things take on this machine now."""
@@ -104,7 +128,9 @@ class World:
 
 
 @asynccontextmanager
-async def open_demo(http: aiohttp.ClientSession, settings: Mapping[str, str], *, pace: float) -> AsyncIterator[World]:
+async def open_demo(
+    http: aiohttp.ClientSession, settings: Mapping[str, str], *, pace: float, patience: float
+) -> AsyncIterator[World]:
     """Start the demo, and leave nothing of it. With OPENAI_API_KEY set, that model answers."""
     with tempfile.TemporaryDirectory(prefix="conversations-") as folder, tempfile.TemporaryFile() as errors:
         quiet = ["--json", "--empty", "--no-browser", "--no-rate-limits"]
@@ -123,9 +149,24 @@ async def open_demo(http: aiohttp.ClientSession, settings: Mapping[str, str], *,
                 errors.seek(0)
                 raise SystemExit(f"the demo did not start:\n{errors.read()[-2_000:].decode('utf-8', 'replace')}")
             slack = json.loads(line)["slack"]
-            yield World(http, slack["url"], slack["secret"])
+            world = World(http, slack["url"], slack["secret"], patience=patience)
+            yield world
         finally:
             await _end(process)
+        world.spent = read_spent(Path(folder) / "frontdesk.db")
+
+
+def read_spent(path: Path) -> Spent:
+    """What the models took, from the product's database."""
+    with closing(sqlite3.connect(path)) as opened:
+        rows = opened.execute("select models, input_tokens, output_tokens, cost from spending").fetchall()
+    return sum(
+        (
+            Spent(read, written, cost, frozenset(filter(None, models.split(","))))
+            for models, read, written, cost in rows
+        ),
+        Spent(),
+    )
 
 
 def at_page(http: aiohttp.ClientSession, page: str) -> World:
