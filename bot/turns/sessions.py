@@ -21,7 +21,9 @@ from bot.language.sentences import Sentences
 from bot.slack.api.errors import SlackUnanswered
 from bot.slack.api.sessions import Sessions, SessionStatus
 from bot.store import cases
+from bot.store.bodies import without_files
 from bot.store.database import Database
+from bot.store.bodies import without_files
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 
@@ -56,7 +58,7 @@ class TurnSessions:
                     thread.channel,
                     thread.ts,
                     text=self.sentences.say(language, "status_looking"),
-                    title=title_of(item.words),
+                    title=title_of(without_files(item.words) or item.words),
                     initiator=item.author,
                 )
 

@@ -126,6 +126,7 @@ async def try_question(
         seen=None,
         danger=find_danger(item.words),
         begun_at=None,
+        shows_images=False,
         has_asked_back=False,
         is_paused=False,
         is_offered=False,
