@@ -23,7 +23,6 @@ from bot.slack.api.sessions import Sessions, SessionStatus
 from bot.store import cases
 from bot.store.bodies import without_files
 from bot.store.database import Database
-from bot.store.bodies import without_files
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 
