@@ -17,6 +17,7 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -148,6 +149,7 @@ def answer_limits(settings: Settings) -> Limits:
 async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Models]:
     """The models by their purpose, each with its own connections and circuit breaker."""
     server, fallback_server = _model_servers(settings)
+    customers_key = _customers_key(settings)
     async with AsyncExitStack() as stack:
 
         async def endpoint(name: str | None, at: Server, *, is_fallback: bool = False) -> tuple[Endpoint, ...]:
@@ -155,9 +157,10 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
                 return ()
             effort, temperature = settings.openai_reasoning_effort, settings.openai_temperature
             images = None if is_fallback else settings.openai_images
-            model = await stack.enter_async_context(
-                open_model(name, at, effort=effort, temperature=temperature, images=images)
+            opening = open_model(
+                name, at, effort=effort, temperature=temperature, images=images, customers_key=customers_key
             )
+            model = await stack.enter_async_context(opening)
             thinking = THINKING_SECONDS if thinks(name, effort=effort) else 0.0
             left_out = model.dialect.left_out
             deadlines = _deadlines(settings, at, is_fallback=is_fallback)
@@ -178,6 +181,12 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
         cheap = await endpoint(settings.openai_cheap_model if has_cheap else None, server)
         strong += await endpoint(settings.fallback_model, fallback_server, is_fallback=True)
         yield Models(strong=strong, cheap=(*cheap, *strong))
+
+
+def _customers_key(settings: Settings) -> bytes:
+    """The key of the hashes that name customers to providers, which don't know it. Empty without a token of Slack."""
+    token = settings.slack_bot_token
+    return blake2b(token.get_secret_value().encode(), person=b"customers").digest() if token else b""
 
 
 def _deadlines(settings: Settings, server: Server, *, is_fallback: bool) -> Deadlines:

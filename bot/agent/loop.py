@@ -253,6 +253,7 @@ class _Turn:
             may_call=not forced,
             output_tokens=self.limits.output_tokens,
             output_characters=self.limits.output_characters,
+            customer=f"{self.context.customer.team}/{self.context.customer.user}",
         )
 
     def keep(self, reply: ModelReply) -> None:

@@ -79,6 +79,8 @@ class ModelRequest:
     output_tokens: int = 4_000
     output_characters: int = 24_000
     """The number of characters after which the adapter stops reading and finishes the reply with "length"."""
+    customer: str = ""
+    """The id of the person who asked. Providers get a keyed hash of it at most. Empty if nobody did."""
     thinks_less: bool = False
     """True if the model used up a reply by thinking. It then gets a lower effort, if it has one."""
 

@@ -16,7 +16,7 @@ from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
 from bot.models.chat_stream import ReplyReader
-from bot.models.dialect import Dialect
+from bot.models.dialect import Dialect, with_breakpoint
 from bot.models.http_stream import open_response, read_reply
 from bot.models.images import beside
 from bot.models.lines import Line, UserLine, lines_of
@@ -45,11 +45,13 @@ class ChatCompletions:
         return read_reply(send, ReplyReader(characters=request.output_characters, tools=request.tools))
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
+        messages = chat_messages(request)
         body: dict[str, Any] = {
-            "messages": chat_messages(request),
+            "messages": with_breakpoint(messages) if self._manner.marks_instructions else messages,
             "stream_options": {"include_usage": True},
             self._output_limit: self._manner.output_tokens_for(request),
         }
+        body.update(self._manner.fields_for(request))
         if (temperature := self._manner.temperature_sent) is not None:
             body["temperature"] = temperature
         if (effort := self._manner.effort_for(request)) is not None:

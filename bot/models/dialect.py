@@ -20,6 +20,8 @@ KNOWN = "known of this model"
 """Why a field is left out that the table of families lists."""
 SYSTEM = "system"
 """The field that stands for the role of the instructions. Without it they begin the first message of the user."""
+BREAKPOINT = "prompt_cache_breakpoint"
+"""The mark at the end of the instructions, up to which a cache keeps a request for those that begin alike."""
 STRICT = "strict"
 """The field in each tool."""
 IMAGES = "images"
@@ -39,6 +41,10 @@ _OPTIONAL: Mapping[str, str] = {
     "reasoning": r"\breasoning\.effort\b|\breasoning_effort\b|['\"`]reasoning['\"`]",
     "store": r"['\"`]store['\"`]",
     "include": r"['\"`]include['\"`]|\breasoning\.encrypted_content\b",
+    "prompt_cache_key": r"\bprompt_cache_key\b",
+    "safety_identifier": r"\bsafety_identifier\b",
+    BREAKPOINT: r"\bprompt_cache_breakpoint\b|\b(?:expected|be) (?:a |an )?(?:valid )?string\b"
+    r"|\bSystem message must be at the beginning\b",
     STRICT: r"['\"`]strict['\"`]|\bfunction\.strict\b",
     SYSTEM: r"(?i:\bsystem (?:role|messages?|prompts?|instructions?)\b.{0,40}\b(?:not |un)(?:supported|allowed|enabled)"
     r"|\bnot support .{0,20}\bsystem\b|\bdeveloper instruction is not enabled)",
@@ -87,6 +93,8 @@ class Dialect:
         if not self.left_out:
             return body
         body = {**body}
+        if BREAKPOINT in self.left_out or SYSTEM in self.left_out:
+            body = _without_breakpoint(body)
         if "tool_choice" in self.left_out and body.get("tool_choice") == "none" and not _has_calls(body):
             # Nothing else keeps the model from a call. Servers want the tools of the calls in a conversation.
             body.pop("tools", None)
@@ -97,6 +105,8 @@ class Dialect:
                 case "strict":
                     if tools := body.get("tools"):
                         body["tools"] = [_without_strict(tool) for tool in tools]
+                case "prompt_cache_breakpoint":
+                    pass
                 case "system":
                     body = _with_instructions_in_words(body)
                 case "reasoning_effort" if self._is_without_effort and body.get(field) == "none":
@@ -184,8 +194,10 @@ def _is_in(field: str, body: JsonObject) -> bool:
     match field:
         case "strict":
             return any(tool != _without_strict(tool) for tool in body.get("tools", ()))
+        case "prompt_cache_breakpoint":
+            return _without_breakpoint(body) is not body
         case "system":
-            return _with_instructions_in_words(body) is not body
+            return _with_instructions_in_words(_without_breakpoint(body)) != body
         case _:
             return field in body
 
@@ -203,6 +215,24 @@ def _without_strict(tool: JsonObject) -> JsonObject:
     if isinstance(function := bare.get("function"), dict):
         bare["function"] = {name: value for name, value in function.items() if name != STRICT}
     return bare
+
+
+def with_breakpoint(lines: list[JsonObject], *, kind: str = "text") -> list[JsonObject]:
+    """Return the lines with a breakpoint at the end of the instructions, if they begin with any."""
+    match lines:
+        case [{"role": "system", "content": str(text)} as first, *rest]:
+            return [{**first, "content": [{"type": kind, "text": text, BREAKPOINT: {"mode": "explicit"}}]}, *rest]
+    return lines
+
+
+def _without_breakpoint(body: JsonObject) -> JsonObject:
+    """The body with its instructions as plain text, where the protocol has them."""
+    match body:
+        case {"messages": [{"role": "system", "content": [{"text": text}]} as first, *rest]}:
+            return {**body, "messages": [{**first, "content": text}, *rest]}
+        case {"input": [{"role": "system", "content": [{"text": text}]}, *rest]}:
+            return {**body, "instructions": text, "input": rest}
+    return body
 
 
 def _with_instructions_in_words(body: JsonObject) -> JsonObject:

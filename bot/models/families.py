@@ -34,16 +34,32 @@ class Family:
     """The efforts that it accepts, lowest first. Empty if that is unknown."""
     refuses: frozenset[str] = frozenset()
     """The optional fields that it refuses."""
+    takes: frozenset[str] = frozenset()
+    """The fields beyond the protocol's common ones that its provider takes."""
 
 
 _ALL_BUT_MINIMAL: tuple[Effort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
 _SAMPLING = frozenset({"temperature", "top_p"})
+_OF_OPENAI = frozenset({"prompt_cache_key", "safety_identifier"})
+_WITH_BREAKPOINTS = _OF_OPENAI | {"prompt_cache_breakpoint"}
+"""From GPT-5.6 on, a cache holds what ends at a breakpoint, and nothing shorter."""
 _FAMILIES = (
-    Family(re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra|astra))?"), efforts=_ALL_BUT_MINIMAL),
-    Family(re.compile(r"gpt-5\.6(?:-(?:luna|sol|terra))?"), efforts=_ALL_BUT_MINIMAL),
-    Family(re.compile(r"gpt-5\.[1-5](?:-(?:mini|nano|luna))?"), efforts=("none", "low", "medium", "high", "xhigh")),
-    Family(re.compile(r"gpt-5(?:-(?:mini|nano))?"), efforts=("minimal", "low", "medium", "high")),
-    Family(re.compile(r"o[1-9](?:-(?:mini|pro))?"), efforts=("low", "medium", "high"), refuses=_SAMPLING),
+    Family(
+        re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra|astra))?"),
+        efforts=_ALL_BUT_MINIMAL,
+        takes=_WITH_BREAKPOINTS,
+    ),
+    Family(re.compile(r"gpt-5\.6(?:-(?:luna|sol|terra))?"), efforts=_ALL_BUT_MINIMAL, takes=_WITH_BREAKPOINTS),
+    Family(
+        re.compile(r"gpt-5\.[1-5](?:-(?:mini|nano|luna))?"),
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        takes=_OF_OPENAI,
+    ),
+    Family(re.compile(r"gpt-5(?:-(?:mini|nano))?"), efforts=("minimal", "low", "medium", "high"), takes=_OF_OPENAI),
+    Family(
+        re.compile(r"o[1-9](?:-(?:mini|pro))?"), efforts=("low", "medium", "high"), refuses=_SAMPLING, takes=_OF_OPENAI
+    ),
+    Family(re.compile(r"gpt-4(?:\.1|o)(?:-(?:mini|nano))?"), takes=_OF_OPENAI),
     Family(
         re.compile(r"claude-(?:[a-z]+-)?(?:4[.-](?:[7-9]|\d\d)|[5-9](?:[.-]\d{1,2})?)(?:-[a-z]+)?"), refuses=_SAMPLING
     ),
@@ -91,6 +107,12 @@ def refused_fields(name: str) -> frozenset[str]:
 def takes_images(name: str) -> bool:
     """Return whether a model is documented to take images. For a name that is not known: False."""
     return _TAKES_IMAGES.match(bare_name(name)) is not None
+
+
+def taken_fields(name: str) -> frozenset[str]:
+    """Return the fields beyond the protocol's common ones that a model's provider is known to take."""
+    family = family_of(name)
+    return family.takes if family else frozenset()
 
 
 def default_effort(name: str, effort: Effort | None) -> Effort | None:

@@ -1,6 +1,7 @@
 """How to ask one model, apart from the conversation itself."""
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Literal
 
 from bot.agent.model import ModelRequest
@@ -27,6 +28,25 @@ class Manner:
     """The operator's setting. It is not sent to models that think, because they refuse it. None: it is sent to no
     model."""
 
+    takes: frozenset[str] = frozenset()
+    """The fields beyond the protocol's common ones that the model's provider is known to take."""
+    customers_key: bytes = b""
+    """The key of the hashes that name customers to providers. Without one, none is named."""
+
+    def fields_for(self, request: ModelRequest) -> dict[str, str]:
+        """The fields that say which requests begin alike, and for which customer one is."""
+        fields: dict[str, str] = {}
+        if "prompt_cache_key" in self.takes and request.instructions:
+            fields["prompt_cache_key"] = f"frontdesk-{_digest(request.instructions)}"
+        if "safety_identifier" in self.takes and request.customer and self.customers_key:
+            fields["safety_identifier"] = _digest(request.customer, key=self.customers_key)
+        return fields
+
+    @property
+    def marks_instructions(self) -> bool:
+        """Whether the end of the instructions is marked as the end of what the cache keeps for all customers."""
+        return "prompt_cache_breakpoint" in self.takes
+
     def output_tokens_for(self, request: ModelRequest) -> int:
         """The limit to send for a reply's tokens."""
         thinks = self.reasons and self.effort_for(request) != "none"
@@ -46,3 +66,7 @@ class Manner:
     def temperature_sent(self) -> float | None:
         """The temperature to send; None for none."""
         return None if self.reasons else self.temperature
+
+
+def _digest(text: str, *, key: bytes = b"") -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=key).hexdigest()

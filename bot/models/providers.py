@@ -13,7 +13,15 @@ from urllib.parse import urlsplit
 
 from bot.models.chat_completions import ChatCompletions
 from bot.models.dialect import Dialect
-from bot.models.families import accepted_effort, bare_name, default_effort, least_effort, refused_fields, takes_images
+from bot.models.families import (
+    accepted_effort,
+    bare_name,
+    default_effort,
+    least_effort,
+    refused_fields,
+    taken_fields,
+    takes_images,
+)
 from bot.models.http_stream import OPENAI_URL, model_card, open_client, refuses_key
 from bot.models.profile import Effort, Manner
 from bot.models.responses import Responses
@@ -60,6 +68,7 @@ async def open_model(
     effort: Effort | None = None,
     temperature: float | None = None,
     images: bool | None = None,
+    customers_key: bytes = b"",
 ) -> AsyncIterator[ChatCompletions | Responses]:
     """The model with this name at this server, with connections of its own.
 
@@ -68,7 +77,14 @@ async def open_model(
     """
     is_reasoning = reasons(name, effort=effort)
     own = accepted_effort(name, default_effort(name, effort)) if is_reasoning else None
-    manner = Manner(reasons=is_reasoning, effort=own, least_effort=least_effort(name), temperature=temperature)
+    manner = Manner(
+        reasons=is_reasoning,
+        effort=own,
+        least_effort=least_effort(name),
+        temperature=temperature,
+        takes=taken_fields(name),
+        customers_key=customers_key,
+    )
     sees = takes_images(name) if images is None else images
     dialect = Dialect(refused_fields(name), takes_images=sees)
     async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:

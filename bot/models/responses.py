@@ -19,7 +19,7 @@ from bot.agent.messages import AgentMessage, JsonObject, ToolCall, ToolResult
 from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
-from bot.models.dialect import Dialect
+from bot.models.dialect import Dialect, with_breakpoint
 from bot.models.http_stream import Response, open_response, read_reply
 from bot.models.images import beside_input
 from bot.models.lines import UserLine, lines_of
@@ -60,22 +60,27 @@ class Responses:
         send = partial(open_response, create, model=request.model, dialect=self.dialect)
         async with AsyncExitStack() as stack:
             items = input_items(request)
-            body = self._body(request) | {"input": items}
+            body = self._body(request, items)
             try:
                 response = await stack.enter_async_context(send(body))
             except openai.APIStatusError as error:
                 if not _is_about_reasoning(error) or not any(item.get("type") == "reasoning" for item in items):
                     raise
                 logger.warning("the server cannot read the model's earlier reasoning; it is left out")
-                body["input"] = input_items(request, with_reasoning=False)
+                body = self._body(request, input_items(request, with_reasoning=False))
                 response = await stack.enter_async_context(send(body))
             yield response
 
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
+    def _body(self, request: ModelRequest, items: list[JsonObject]) -> dict[str, Any]:
         limit = max(_LEAST_OUTPUT, self._manner.output_tokens_for(request))
-        body: dict[str, Any] = {"store": False, "max_output_tokens": limit}
-        if request.instructions:
+        body: dict[str, Any] = {"store": False, "max_output_tokens": limit, "input": items}
+        if request.instructions and self._manner.marks_instructions:
+            # The field `instructions` takes no breakpoint.
+            system = {"role": "system", "content": request.instructions}
+            body["input"] = with_breakpoint([system, *items], kind="input_text")
+        elif request.instructions:
             body["instructions"] = request.instructions
+        body.update(self._manner.fields_for(request))
         if self._manner.reasons:
             body["include"] = ["reasoning.encrypted_content"]
         if (effort := self._manner.effort_for(request)) is not None:

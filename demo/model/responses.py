@@ -220,7 +220,7 @@ def _wrong_item(body: Json) -> Refusal | None:
             "function_call": ("call_id", "name", "arguments"),
             "function_call_output": ("call_id", "output"),
         }[kind]
-        if item.get("role") in ("system", "developer"):
+        if item.get("role") in ("system", "developer") and (number or body.get("instructions")):
             return Refusal("System message must be at the beginning.", code="invalid_value")
         for name in needed:
             if item.get(name) is None:

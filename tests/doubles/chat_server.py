@@ -94,7 +94,8 @@ async def open_chat_server() -> AsyncIterator[ChatServer]:
 
 def misplaced_system(body: Mapping[str, Any]) -> bool:
     """Whether something speaks as the system elsewhere than first, in either protocol."""
-    lines = [*body.get("messages", ())[1:], *(body.get("input", ()) if isinstance(body.get("input"), list) else ())]
+    items = body["input"] if isinstance(body.get("input"), list) else ()
+    lines = [*body.get("messages", ())[1:], *items[0 if "instructions" in body else 1 :]]
     return any(isinstance(line, dict) and line.get("role") in ("system", "developer") for line in lines)
 
 

@@ -136,6 +136,14 @@ def no_images(body: Json) -> Json | None:
     return None
 
 
+def no_cache_fields(body: Json) -> Json | None:
+    """A server that speaks the API and knows nothing of what OpenAI added for its cache."""
+    for name in ("prompt_cache_key", "safety_identifier"):
+        if name in body:
+            return openai_error(f"Unknown parameter: '{name}'.", name)
+    return None
+
+
 def responses_order(body: Json) -> Json | None:
     """The Responses API in front of a strict chat template: nothing but the instructions speaks as the system."""
     if any(item.get("role") in ("system", "developer") for item in body["input"]):
@@ -170,6 +178,8 @@ FAMILIES = (
     Family("gpt-6", (leading_system, no_minimal, no_temperature), {"effort": "minimal"}, model="gpt-6-luna"),
     Family("unknown-fields", (no_unknown_field,), {"effort": "low", "temperature": 0.7}, status=422),
     Family("no-images", (leading_system, no_images)),
+    Family("gateway", (leading_system, no_unknown_field, no_images), model="openai/gpt-6-luna", status=422),
+    Family("gateway-responses", (responses_order, no_cache_fields), model="gpt-6-luna", api="responses"),
     Family("responses", (responses_order,), {"effort": "minimal"}, api="responses"),
     Family("slow-load", (leading_system,), load_seconds=0.4),
     Family("everything", (alternation, mistral_order, no_prefill, no_unknown_field, no_images), {"temperature": 0.7}),
