@@ -16,7 +16,7 @@ from pathlib import Path
 from demo.model.server import Pace
 from demo.opening import play_opening
 from demo.program import NotReady
-from demo.world import COMMAND, MANIFEST, PAGES, PortTaken, World, open_world
+from demo.world import COMMAND, DESK_FILE, MANIFEST, PAGES, PortTaken, World, open_world
 
 DEFAULT_PORT = 8765
 TO_TRY = """  Try as Customer A:
@@ -45,6 +45,7 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
         data,
         port=options.port,
         kb=options.kb,
+        desk=options.desk,
         extra=dict(options.env),
         command=(*COMMAND, "--ingress-only") if options.ingress_only else COMMAND,
         pace=Pace(first=0.35 * options.pace, chunk=0.022 * options.pace),
@@ -88,7 +89,7 @@ def _announce(world: World, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(world.describe()), flush=True)
         return
-    print(f"Frontdesk is ready: {world.page}", flush=True)
+    print(f"Frontdesk is ready for {world.shop_name}: {world.page}", flush=True)
     print(f"  {world.notice}.\n  Log: {world.program.log}\n  Ctrl-C ends everything.\n{TO_TRY}", flush=True)
     if _may_open_browser(options):
         webbrowser.open(world.page)
@@ -131,6 +132,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"the page's port, 0 takes a free one (default: DEMO_PORT or {DEFAULT_PORT})",
     )
     parser.add_argument("--kb", type=_existing, default=os.environ.get("KB_PATH") or str(PAGES), help="help pages")
+    parser.add_argument(
+        "--desk", type=_existing, default=os.environ.get("DESK_FILE") or str(DESK_FILE), help="the shop's desk file"
+    )
     parser.add_argument("--data", type=Path, help="keep database, index and log here (default: a temporary folder)")
     parser.add_argument("--env", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting")
     parser.add_argument(

@@ -72,6 +72,8 @@ class World:
     program: Program
     notice: str
     """Who answers, for people to read."""
+    shop_name: str = ""
+    """What the shop is called, as its desk file says."""
 
     @property
     def page(self) -> str:
@@ -103,6 +105,7 @@ async def open_world(
     *,
     port: int = 0,
     kb: Path = PAGES,
+    desk: Path = DESK_FILE,
     environ: Mapping[str, str] = os.environ,
     extra: Mapping[str, str] | None = None,
     command: Sequence[str] = COMMAND,
@@ -152,17 +155,27 @@ async def open_world(
             "DATA_DIR": str(data),
             "DATABASE_URL": f"sqlite+aiosqlite:///{data / 'frontdesk.db'}",
             "KB_PATH": str(kb),
+            "DESK_FILE": str(desk),
             **(extra or {}),
             "PORT": str(health_port),
         }
         program.on_asked = lambda what: workspace.note("act", what)
         stack.push_async_callback(program.stop)
         await program.start()
-        yield World(workspace, stand_in, shop, program, notice)
+        yield World(workspace, stand_in, shop, program, notice, shop_name(desk))
 
 
 def _shop_name() -> str:
     return str(yaml.safe_load(DESK_FILE.read_text("utf-8"))["shop"])
+
+
+def shop_name(desk: Path) -> str:
+    """The shop's name in a desk file. Whether the rest of the file is right, the program says itself."""
+    try:
+        entries = yaml.safe_load(desk.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        entries = None
+    return str(entries.get("shop") or "") if isinstance(entries, dict) else ""
 
 
 def _notice(environ: Mapping[str, str]) -> str:
@@ -184,7 +197,6 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
         "SLACK_APP_TOKEN": workspace.app_token,
         "SLACK_API_URL": str(addresses(workspace)["api_url"]),
         "AGENT_CHANNEL": "C0AGENTS",
-        "DESK_FILE": str(DESK_FILE),
         "SHOP_URL": shop.url,
         "SHOP_TOKEN": shop.token,
         "LINK_HOSTS": LINK_HOSTS,

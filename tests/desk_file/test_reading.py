@@ -1,9 +1,11 @@
 """A desk file as it is read."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from bot.desk.topics import build_topics
 from bot.desk_file.model import DeskFile, json_schema
 from bot.desk_file.reading import FORMS, DeskFileFaulty, read_desk_file
 from bot.errors import ConfigurationError
@@ -153,3 +155,12 @@ def test_the_file_of_the_invented_shop_has_no_fault() -> None:
 def test_the_document_names_every_key() -> None:
     document = read("docs/reference/desk-file.md")
     assert [key for key in FORMS if key and f"| `{key}` |" not in document] == []
+
+
+def test_the_guides_example_has_no_fault_and_nothing_to_note(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", read("docs/guides/make-it-yours.md"), re.MULTILINE | re.DOTALL)
+    desk = read_desk_file(written(tmp_path, block))
+    topics = build_topics(desk)
+    found = {text: topics.find(text) for text in ("Is this cheaper online?", "good job!", "Do you lease job bikes?")}
+    assert [found[text].is_refused for text in found] == [True, False, False]
+    assert [found[text].person is not None for text in found] == [False, False, True]
