@@ -197,7 +197,8 @@ def _erasure(database: Database) -> Erasure:
     nothing.cases = of_cases
     relay = Relay(database, nothing, nothing, nothing, clock, messages, Staff(nothing, clock, agent_channel=AGENTS))
     thoughts = MessageEdits(database, nothing, clock, sentences, nothing, relay)
-    return Erasure(database, nothing, clock, nothing, nothing, of_cases, thoughts, Interrupts(), Nowhere().show)
+    running, show = Interrupts(), Nowhere().show
+    return Erasure(database, nothing, clock, nothing, nothing, of_cases, thoughts, running, show, lambda user: None)
 
 
 async def _ask(database: Database, user: str) -> inbox.InboxItem:

@@ -628,7 +628,18 @@ def build_turns(
     sentences, outbox, cases, identities = opened.sentences, delivery.outbox, parts.cases, parts.identities
     answers = build_answers(opened, delivery, parts=parts, desk=desk)
     edits = MessageEdits(database, outbox, clock, sentences, answers.leftovers, parts.relay)
-    erasure = Erasure(database, outbox, clock, slack.directory, identities, cases, edits, interrupts, home.show)
+    erasure = Erasure(
+        database,
+        outbox,
+        clock,
+        slack.directory,
+        identities,
+        cases,
+        edits,
+        interrupts,
+        home.show,
+        desk.second_look.forget,
+    )
     interactions = build_interactions(opened, parts=parts, desk=desk, articles=articles, inbox=inbox, erasure=erasure)
     summaries = Summaries(
         database=database,

@@ -300,11 +300,13 @@ async def _listen(asking: Asking, attempt: _Attempt) -> ModelReply:
     except TimeoutError:
         if not patience.expired():
             raise
+        received.is_cut_off = True
         raise ModelFailure("deadline", "no sign of life in the stream", retryable=True) from None
     except ModelFailure as failure:
         failure.late = patience.late
         raise
     except asyncio.CancelledError:
+        received.is_cut_off = True
         silence = ModelFailure("deadline", "silent until the turn's end")
         if not received.alive and asking.left() <= 0:
             attempt.endpoint.breaker.failed(silence, begun=attempt.begun)
@@ -455,6 +457,8 @@ class _Received:
     extra: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage | None = None
     alive: bool = False
+    is_cut_off: bool = False
+    """Whether it took too long and was ended from here. Its provider may bill what it was sent."""
     ends: bool = False
     """True if a terminal tool was called. The text after it is not shown."""
     characters: int = 0
@@ -484,15 +488,14 @@ class _Received:
             asking.state.show(f" {new}" if begins else new)
 
     def usage_of(self, request: ModelRequest) -> Usage:
-        """Return the counted tokens, or an estimate from the characters. Zero if nothing came."""
+        """Return the counted tokens, or an estimate from the characters. Zero if the provider gave nothing."""
         if self.usage is not None:
             return self.usage
         written = self.characters + sum(len(call.name) + len(call.arguments) for call in self.calls)
-        if not written:
+        if not written and not self.is_cut_off:
             return Usage()
-        return Usage(
-            _characters_of(request) // CHARACTERS_PER_TOKEN + 1, written // CHARACTERS_PER_TOKEN + 1, estimated=True
-        )
+        came = written // CHARACTERS_PER_TOKEN + 1 if written else 0
+        return Usage(_characters_of(request) // CHARACTERS_PER_TOKEN + 1, came, estimated=True)
 
 
 def _new_part(said: str, more: str) -> str:

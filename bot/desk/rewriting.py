@@ -11,8 +11,9 @@ the pages. Its reply is only searched for: no customer reads it.
 import asyncio
 import hashlib
 import logging
+import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.agent.agent import Agent, Team
@@ -40,6 +41,8 @@ REWRITES = 8
 """Rewrites that run at the same time."""
 REWRITES_KEPT = 1_000
 """The number of latest rewrites that are kept. A question that is asked again costs nothing."""
+REWRITE_KEPT = 3_600.0
+"""Seconds for which one is kept: the longest that it stays in another process after a person is erased."""
 QUESTION_CHARACTERS = 600
 QUERY_CHARACTERS = 300
 HEADINGS = 6
@@ -67,10 +70,26 @@ class Seen:
         return replace(outcome, usage=self.usage + outcome.usage, models=models)
 
 
+def rewrites_in(seen: Sequence[Seen]) -> tuple[str, ...]:
+    """What was looked up in place of questions, each once."""
+    return tuple(dict.fromkeys(each.query for each in seen if each.query))
+
+
 def build_rewriter(*, shop_name: str) -> Team:
     """The agent that rewrites questions, alone in its team."""
     instructions = read_instructions("rewrite").replace("{shop}", shop_name)
     return Team((Agent("rewrite", instructions, tier="cheap"),), entry="rewrite")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A rewrite that is used again."""
+
+    query: str
+    users: set[str]
+    """The people who asked. If one of them is erased, it is dropped."""
+    until: float
+    """When it is dropped in any case, by the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +102,14 @@ class SecondLook:
     """Only the cheap models. Without them, nothing is rewritten."""
     team: Team
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REWRITES))
-    _kept: "OrderedDict[bytes, str]" = field(default_factory=OrderedDict)
+    _kept: "OrderedDict[bytes, _Kept]" = field(default_factory=OrderedDict)
     """A digest of question and headings -> the rewrite."""
     _alerts: Alerts = field(default_factory=Alerts)
+
+    def forget(self, user: str) -> None:
+        """Drop what was made of a person's questions, or perhaps was: a draft does not say whose words it reads."""
+        for key in [key for key, kept in self._kept.items() if kept.users & {user, NOBODY.customer.user}]:
+            del self._kept[key]
 
     async def look(
         self, question: str, found: Findings, *, context: Context = NOBODY, journal: Journal = NO_JOURNAL
@@ -99,39 +123,53 @@ class SecondLook:
         headings = [place(hit) for hit in found.hits[:HEADINGS]]
         asked = _framed(question[-QUESTION_CHARACTERS:], headings)
         key = hashlib.blake2b(asked.encode(), digest_size=16).digest()
-        seen = Seen(found, self._kept.get(key, ""))
+        seen = Seen(found, self._kept_for(key, context.customer.user))
         if not seen.query:
             seen = await self._rewrite(self.models, asked, found, context, journal)
-            self._keep(key, seen.query)
+            self._keep(key, seen.query, context.customer.user)
         if not seen.query:
             return seen
         return replace(seen, findings=surer(await self.knowledge.search(seen.query), found))
 
     async def _rewrite(self, models: Models, asked: str, found: Findings, context: Context, journal: Journal) -> Seen:
+        now = asyncio.get_running_loop().time
+        deadline = now() + REWRITE_TIMEOUT
         try:
-            async with asyncio.timeout(REWRITE_TIMEOUT), self.places:
-                outcome = await run(
-                    self.team,
-                    self.team.entry,
-                    [CustomerMessage(asked)],
-                    models=models,
-                    context=context,
-                    passages="",
-                    emit=lambda event: None,
-                    limits=LIMITS,
-                    journal=journal,
-                )
+            async with asyncio.timeout_at(deadline):
+                await self.places.acquire()
         except TimeoutError:
-            self._alerts.tell(logger, "a question was not rewritten", about="timeout")
+            self._alerts.tell(logger, "a question was not rewritten", about="busy")
             return Seen(found)
+        try:
+            # The run's own deadline ends it, so that what it has cost is known.
+            outcome = await run(
+                self.team,
+                self.team.entry,
+                [CustomerMessage(asked)],
+                models=models,
+                context=context,
+                passages="",
+                emit=lambda event: None,
+                limits=replace(LIMITS, turn_seconds=max(deadline - now(), 0.0)),
+                journal=journal,
+            )
+        finally:
+            self.places.release()
         query = _query_in(outcome.text) if outcome.ended == "answered" else ""
         if not query:
             self._alerts.tell(logger, "a question was not rewritten", about=outcome.reason)
         return Seen(found, query, outcome.models, outcome.usage)
 
-    def _keep(self, key: bytes, query: str) -> None:
+    def _kept_for(self, key: bytes, user: str) -> str:
+        kept = self._kept.get(key)
+        if kept is None or time.monotonic() > kept.until:
+            return ""
+        kept.users.add(user)
+        return kept.query
+
+    def _keep(self, key: bytes, query: str, user: str) -> None:
         if query:
-            self._kept[key] = query
+            self._kept[key] = _Kept(query, {user}, time.monotonic() + REWRITE_KEPT)
         if len(self._kept) > REWRITES_KEPT:
             self._kept.popitem(last=False)
 

@@ -75,6 +75,8 @@ def _lines(turn: StoredTurn, asked: str, messages: Sequence[Message], found: Fin
     now = ", ".join(f"{_words(place(hit))} ({hit.score:.2f})" for hit in found.hits[:HITS]) or "nothing"
     enough = CLOSE[found.certainty]
     yield f"• The customer's words were found with {turn.confidence:.2f} then; now they find {now}{enough}"
+    if rewritten := ", ".join(f"“{_words(each)}”" for each in turn.rewrites):
+        yield f"• Not clearly found, so it was searched for in the pages' words, too: {rewritten}"
     results = {message.call_id: message for message in messages if isinstance(message, ToolResult)}
     calls = [call for message in messages if isinstance(message, AgentMessage) for call in message.calls]
     for call in calls[:CALLS]:

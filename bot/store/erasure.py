@@ -117,6 +117,7 @@ async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
     """Delete what was said in the turns, and the steps of unfinished ones."""
     table = schema.turn
     values: dict[str, Any] = {"messages": [], "trace": None, "failures": None, "sources": [], "posts": []}
+    values["rewrites"] = None
     await tx.execute(update(table).where(table.c.id.in_(turns)).values(**values))
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn.in_(turns)))
 
@@ -147,9 +148,9 @@ async def forget_repeating(
     for row in (await tx.execute(select(turn).where(*later))).all():
         answer = [each for each in row.messages if each["type"] != "customer"]
         traced = [each for each in row.trace or () if each["type"] != "customer"]
-        if repeats([answer, traced, [{"text": failure} for failure in row.failures or ()]]):
+        if repeats([answer, traced, [{"text": text} for text in (*(row.failures or ()), *(row.rewrites or ()))]]):
             asked = [each for each in row.messages if each["type"] == "customer"]
-            values = {"messages": [*asked, to_json(ANSWER_GONE)], "trace": None, "failures": None}
+            values = {"messages": [*asked, to_json(ANSWER_GONE)], "trace": None, "failures": None, "rewrites": None}
             await tx.execute(update(turn).where(turn.c.id == row.id, turn.c.thread == row.thread).values(**values))
     dead = select(inbox.c.id).where(inbox.c.thread.in_(threads), inbox.c.state == "dead")
     for letter in (await tx.execute(dead)).scalars().all():

@@ -160,6 +160,8 @@ turn = Table(
     Column("sources", JSON, nullable=False),
     # Why requests to models failed, a line each. NULL if none did.
     Column("failures", JSON(none_as_null=True)),
+    # What the cheap model made of the question before the pages were searched again. NULL if nothing.
+    Column("rewrites", JSON(none_as_null=True)),
     # The timestamps of the messages that show the answer. NULL if they are not known.
     Column("posts", JSON(none_as_null=True)),
     Column("confidence", Float, nullable=False, server_default="0"),

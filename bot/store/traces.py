@@ -33,6 +33,8 @@ class StoredTurn:
     finished_at: float
     failures: Sequence[str] = ()
     """Why requests to models failed, a line each."""
+    rewrites: Sequence[str] = ()
+    """What the cheap model made of the question before the pages were searched again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +154,5 @@ def _turn(row: Row[Any]) -> StoredTurn:
         received_at=row.received_at,
         finished_at=row.finished_at,
         failures=row.failures or (),
+        rewrites=row.rewrites or (),
     )

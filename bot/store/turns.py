@@ -45,6 +45,8 @@ class TurnRecord:
     """What really followed, where `messages` holds something else in its place. Only people read it."""
     failures: Sequence[str] = ()
     """Why requests to models failed, a line each, in the provider's masked words."""
+    rewrites: Sequence[str] = ()
+    """What the cheap model made of the question before the pages were searched again. Only people read it."""
     posts: Sequence[str] = ()
     """The timestamps of the messages that show the answer, in the thread's channel."""
 
@@ -68,6 +70,7 @@ async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: b
             "trace": None if record.trace is None else list(record.trace),
             "sources": list(record.sources),
             "failures": list(record.failures) or None,
+            "rewrites": list(record.rewrites) or None,
             "posts": list(record.posts),
             "confidence": record.confidence,
             "input_tokens": min(record.input_tokens, schema.INTEGER_LIMIT),
@@ -161,7 +164,8 @@ async def reword(tx: AsyncConnection, turn: int, words: str) -> None:
     table = schema.turn
     statement = select(table.c.thread, table.c.messages, table.c.trace).where(table.c.id == turn)
     for row in (await tx.execute(statement)).all():
-        values = {"messages": _reworded(row.messages, words), "trace": row.trace and _reworded(row.trace, words)}
+        told = {"messages": _reworded(row.messages, words), "trace": row.trace and _reworded(row.trace, words)}
+        values = {**told, "rewrites": None}
         await tx.execute(update(table).where(table.c.id == turn, table.c.thread == row.thread).values(**values))
 
 

@@ -76,6 +76,7 @@ class AnswerRecords:
             output_tokens=outcome.usage.output_tokens,
             trace=[to_json(message) for message in (question.message, *did)] if is_replaced else None,
             failures=asked.reply.failures,
+            rewrites=asked.rewrites,
             posts=asked.writer.posts if posts is None else posts,
         )
         async with self.database.transaction() as tx:

@@ -27,7 +27,7 @@ from bot.desk.answers import NOT_SURE, Evidence, TurnContext, known_from, page_t
 from bot.desk.courtesies import asks_nothing
 from bot.desk.escalate import without_escalating
 from bot.desk.own_words import OwnWords, OwnWordsGate
-from bot.desk.rewriting import SecondLook, Seen
+from bot.desk.rewriting import SecondLook, Seen, rewrites_in
 from bot.desk.team import IN_DOUBT
 from bot.desk.topics import marked_topic
 from bot.desk_file.model import RefusedTopic
@@ -80,6 +80,8 @@ class Asked:
     """What the agents wrote and did, even if the customer has not read it."""
     refusal: str = ""
     """What the shop says about a topic that the agent did not speak about. Empty if there is none."""
+    rewrites: Sequence[str] = ()
+    """What the cheap model made of the question, or of each of several, before the pages were searched again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ class Agents:
             inquiry.journal,
             did=outcome.messages,
             refusal=refusal,
+            rewrites=rewrites_in([seen]),
         )
 
     async def _apart(self, inquiry: _Inquiry, questions: Sequence[str]) -> Asked:
@@ -206,6 +209,7 @@ class Agents:
             and (stood or (verdict in ("claimed", "leaked", "too_fast") and column.spoke)),
             did=[message for part in parts for message in part.did],
             refusal="\n".join(dict.fromkeys(part.refusal for part in parts if part.verdict == "refused")),
+            rewrites=rewrites_in(seen),
         )
 
     async def _parts(

@@ -86,6 +86,8 @@ class Erasure:
     interrupts: Interrupts
     show_home: Callable[[str], Awaitable[None]]
     """Publishes a person's Home tab."""
+    forget_rewrites: Callable[[str], None]
+    """Drops what this process keeps of a person's questions in memory."""
 
     async def carry_out(self, item: InboxItem) -> str:
         """Erase everything that is stored about the item's author. Return how it ended, in one stable word."""
@@ -96,6 +98,7 @@ class Erasure:
             await self._interrupt(item)
             await self._take_out(item, within)
             await self._erase(item, channel, words, within=within)
+            self.forget_rewrites(item.author)
             failpoint("person_erased")
             self.outbox.wake()
         # An attempt before a crash may have done everything but this.

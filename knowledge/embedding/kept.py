@@ -39,9 +39,9 @@ class KeptVectors:
             self._open()
         except sqlite3.Error as error:
             self._give_up(error)
-            self._remove()
-            with suppress(sqlite3.Error):
-                self._open()
+            if _is_damage(error):
+                with suppress(sqlite3.Error):
+                    self._open()
 
     def find(self, texts: Sequence[str]) -> dict[str, Vectors]:
         """The vectors of those texts that were embedded before, whatever their length."""
@@ -101,11 +101,15 @@ class KeptVectors:
         """Go on without the file. If it is damaged it is removed, and the next build begins it again."""
         logger.warning("kept vectors cannot be used", extra={"fault": str(error)})
         self.close()
-        # A file that is locked, or on a full disk, raises OperationalError and is whole.
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        if _is_damage(error):
             self._remove()
 
     def _remove(self) -> None:
         with suppress(OSError):
             for suffix in ("", "-wal", "-shm"):
                 self._path.with_name(FILE + suffix).unlink(missing_ok=True)
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file is damaged. One that is locked, or on a full disk, raises OperationalError and is whole."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,9 @@ class Desk:
     def says(self, *rounds: dict[str, Any]) -> None:
         self.model.script.rounds.extend(read_rounds({"rounds": [{"role": "rewrite", **each} for each in rounds]}))
 
-    async def look(self, question: str) -> rewriting.Seen:
-        return await self.second_look.look(question, await self.base.search(question))
+    async def look(self, question: str, *, by: str = "U0CUSTOMERA") -> rewriting.Seen:
+        context = replace(rewriting.NOBODY, customer=replace(rewriting.NOBODY.customer, user=by))
+        return await self.second_look.look(question, await self.base.search(question), context=context)
 
 
 @pytest.fixture
@@ -98,6 +99,18 @@ async def test_a_question_that_is_asked_again_is_not_rewritten_again(desk: Desk)
     assert len(desk.model.requests) == 1
 
 
+@pytest.mark.parametrize(("asked", "erased", "requests"), [("A", "A", 2), ("A", "B", 1), ("", "B", 2)])
+async def test_what_was_made_of_a_persons_question_is_dropped_with_the_person(
+    desk: Desk, asked: str, erased: str, requests: int
+) -> None:
+    desk.says({"text": "Can I cancel my order?"}, {"text": "Can I cancel my order?"})
+    await desk.look("Kann ich meine Bestellung stornieren?", by=asked)
+    desk.second_look.forget(erased)
+    await desk.look("Kann ich meine Bestellung stornieren?", by=asked)
+
+    assert len(desk.model.requests) == requests
+
+
 async def test_what_is_clearly_answered_or_only_a_greeting_is_not_sent_to_the_model(desk: Desk) -> None:
     for words in ("How do I cancel an order?", "Thanks a lot!"):
         await desk.look(words)
@@ -123,6 +136,7 @@ async def test_a_model_that_is_silent_is_not_waited_for(desk: Desk, monkeypatch:
         seen = await desk.look("Kann ich meine Bestellung stornieren?")
 
     assert (seen.query, seen.findings.answerable) == ("", False)
+    assert seen.usage.input_tokens > 50, "what was sent is counted, since the provider may bill it"
 
 
 async def test_without_a_cheap_model_nothing_is_rewritten(desk: Desk) -> None:

@@ -109,6 +109,28 @@ def test_a_file_that_is_damaged_inside_is_begun_again(tmp_path: Path, embedder: 
     again.close()
 
 
+def test_a_file_that_cannot_be_opened_now_is_not_deleted(
+    tmp_path: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = {"text": np.ones(64, np.float32)}
+    kept = KeptVectors(tmp_path, embedder)
+    kept.put(vectors)
+    kept.close()
+
+    def locked(*_: object, **__: object) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", locked)
+        closed = KeptVectors(tmp_path, embedder)
+        assert closed.find(["text"]) == {}
+        closed.put(vectors)
+
+    again = KeptVectors(tmp_path, embedder)
+    assert again.find(["text"]).keys() == {"text"}
+    again.close()
+
+
 def test_a_file_that_is_locked_keeps_its_vectors(
     tmp_path: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ async def test_what_was_looked_for_called_and_said_is_told_without_what_it_broug
             confidence=0.42,
             sources=[],
             failures=["large: refused_request: 400, param top_p, “No <!channel> `top_p`”"] * 9,
+            rewrites=["boots & laces <!channel>"],
         )
         await turns.save(tx, record, now=2.0)
     card = await Why(database, cast(Any, FewPages("boots"))).card(a_case(thread=THREAD))
@@ -53,6 +54,7 @@ async def test_what_was_looked_for_called_and_said_is_told_without_what_it_broug
     assert "found with 0.42 then; now they find boots (" in text
     assert "Searched for “boots &amp; laces”: Boots › Laces" in text
     assert "Searched for “no json”: nothing" in text
+    assert "searched for in the pages' words, too: “boots &amp; laces &lt;!channel&gt;”" in text
     assert 'Called `lookup_order` with {"order": "ORD-12345"}: it brought something' in text
     assert "• Passed on to the agent for answers" in text
     assert "hand_over" not in text

@@ -20,7 +20,7 @@ from bot.store.schema import metadata
 from tests.doubles.postgres import Postgres
 from tests.store.preliminary import create_preliminary
 
-BEFORE, NEWEST = "0010", "0012"
+BEFORE, NEWEST = "0010", "0013"
 """The last preliminary schema, and today's."""
 FOLLOWING: dict[str, Any] = {
     "method": "post",

@@ -118,6 +118,7 @@ class Company(Desk):
     def __init__(self, database: Database, slack: LocalSlack) -> None:
         super().__init__(database, slack)
         self.homes, self.running, self.count = Homes(), Interrupts(), 0
+        self.forgotten: list[str] = []
         identities = Identities(slack.client.directory, None, database)
         self.erasure = Erasure(
             database,
@@ -129,6 +130,7 @@ class Company(Desk):
             self.thoughts,
             self.running,
             self.homes.show,
+            self.forgotten.append,
         )
 
     async def fills(self, who: Customer, root: str) -> Case:
@@ -144,7 +146,8 @@ class Company(Desk):
         async with self.database.transaction() as tx:
             await tx.execute(update(schema.kase).values(link=f"https://x.slack.com/{words}").where(_is(case)))
             failed = update(schema.turn).where(schema.turn.c.customer == user)
-            await tx.execute(failed.values(failures=[f"model-1: refused_request: 400, “{words}”"]))
+            rewritten = {"failures": [f"model-1: refused_request: 400, “{words}”"], "rewrites": [words]}
+            await tx.execute(failed.values(**rewritten))
             await preferences.choose_language(tx, user, "de")
             await audit.rate(tx, f"turn/{asked.id}", user, "up", now=1.0)
             await limits.take(tx, f"tools/{TEAM}/{user}", times=5, seconds=60.0, now=1.0)
@@ -318,6 +321,7 @@ async def test_nothing_of_a_customer_is_left_and_nobody_else_has_lost_anything(c
     after = await company.rows()
     assert await company.columns_with(CUSTOMER) == STAYS
     assert {key: after.get(key) for key in before} == before
+    assert company.forgotten == [CUSTOMER.user]
     # Nor does what is queued bring anything back.
     await company.sends()
     assert await company.columns_with(CUSTOMER) == STAYS
