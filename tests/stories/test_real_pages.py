@@ -11,8 +11,12 @@ from tests.stories.world import ROOT, World
 
 PAGES = ROOT.parent / "shared" / "data" / "kb" / "au-gov"
 ASKED = 12
-RIGHT = 8
+RIGHT = 6
 """Of these many questions, so many must be answered by quoting the right page."""
+WRONG = 3
+"""So many may be answered by quoting another page, often one with nearly the same text. At the others the assistant
+says that it is not sure: it hears from the search which passages only perhaps fit."""
+QUOTES = "Our help page"
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -43,10 +47,13 @@ def title_of(name: str) -> str:
 
 
 async def test_real_questions_are_answered_by_quoting_the_right_page(pages: World) -> None:
-    right = []
+    right, wrong = [], []
     for question, titles in questions():
         asked = await pages.customer.says(question)
         answer = await pages.customer.reads(asked)
         if any(title in answer.text for title in titles):
             right.append(question)
+        elif QUOTES in answer.text:
+            wrong.append(question)
     assert len(right) >= RIGHT, f"{len(right)} of {ASKED} quoted the right page"
+    assert len(wrong) <= WRONG, f"{len(wrong)} of {ASKED} quoted another page"
