@@ -61,5 +61,7 @@ class Customer:
     """The shop's customer. If None, there is no order data for this person."""
     country: str = ""
     """The code of the country that the author seems to be in, such as `DE`. Empty if it is not known."""
+    zone: str = ""
+    """The time zone of the profile, such as `Europe/Berlin`. Empty if Slack does not say."""
     shop_silent: bool = False
     """True if the shop did not say whether it knows this person."""

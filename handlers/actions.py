@@ -8,8 +8,10 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.buttons import BUTTONS
 from bot.conversation import ThreadRef
+from bot.store import turns
 from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
+from bot.turns.interactions.replies import is_number
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed
 
@@ -37,11 +39,24 @@ def register(app: AsyncApp, desk: Desk) -> None:
             body["trigger_id"], user=interaction.author, channel=interaction.thread.channel, reads=True
         ):
             return
+        if not await _is_theirs(desk, chosen(action), interaction.author):
+            await desk.chat.respond(
+                body.get("response_url") or "", text=await desk.words(interaction.author, "not_yours")
+            )
+            return
         language = await desk.language(interaction.author)
         # A customer who has called a person by now is not asked to rephrase.
         status = await desk.cases.status.of_thread(interaction.thread, language)
         words = status or desk.sentences.say(language, "rephrase")
         await desk.chat.respond(body.get("response_url") or "", text=words)
+
+
+async def _is_theirs(desk: Desk, turn: str, user: str) -> bool:
+    """Whether the answer above the button was given to this person, or its customer is not known."""
+    if not is_number(turn):
+        return True
+    async with desk.database.transaction() as tx:
+        return await turns.customer_of(tx, int(turn)) in (user, None)
 
 
 def register_rest(app: AsyncApp) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.store import audit
+from bot.store import audit, cases
 from bot.views.cards import WHY_NOT, ask_why
 from handlers.actions import chosen
 from handlers.desk import Desk
@@ -46,11 +46,14 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.action(re.compile(r"csat\.[1-5]"))
     async def rate_case(ack: Ack, body: BlockActions, action: Action) -> None:
-        ref, score = _read(_SCORE, action)
-        await _keep(desk, f"case/{ref}", body["user"]["id"], score)
+        (ref, score), user = _read(_SCORE, action), body["user"]["id"]
+        is_theirs = await _is_customer_of(desk, ref, user)
+        if is_theirs:
+            await _keep(desk, f"case/{ref}", user, score)
         await ack()
-        if await desk.is_first(body["trigger_id"], user=body["user"]["id"]):
-            await desk.chat.respond(body.get("response_url") or "", text=await _thanks(desk, ref, body["user"]["id"]))
+        if await desk.is_first(body["trigger_id"], user=user):
+            words = await _thanks(desk, ref, user) if is_theirs else await desk.words(user, "not_yours")
+            await desk.chat.respond(body.get("response_url") or "", text=words)
 
 
 def _read(pattern: re.Pattern[str], action: Action) -> tuple[str, str]:
@@ -59,6 +62,14 @@ def _read(pattern: re.Pattern[str], action: Action) -> tuple[str, str]:
     if found is None:
         raise Malformed("block_actions", "actions.value is none of ours")
     return found[1], found[2]
+
+
+async def _is_customer_of(desk: Desk, ref: str, user: str) -> bool:
+    """Whether the person is the case's customer, or there is no such case. In a channel, others see its buttons too."""
+    case_id = cases.id_of(ref)
+    async with desk.database.transaction() as tx:
+        case = None if case_id is None else await cases.find(tx, case_id)
+    return case is None or case.customer == user
 
 
 async def _thanks(desk: Desk, ref: str, person: str) -> str:

@@ -90,7 +90,7 @@ _TABLE = (
     # What customers press, under answers and about their case.
     Button("esc.customer", "customer", "Opens a case.", calls=True),
     Button("esc.accept", "customer", "Opens the case that the assistant offered.", calls=True),
-    Button("esc.decline", "anyone", "Declines the offered case.", lane="at_once"),
+    Button("esc.decline", "anyone", "Declines the offered case. Only the person who asked.", lane="at_once"),
     Button("esc.cancel", "customer", "Ends the case. The assistant is back.", _UNCLAIMED, is_done=_became("bot")),
     Button(
         "esc.undo", "customer", "Opens a case again after a change of mind.", ("bot",), is_done=_became(*_UNCLAIMED)
@@ -116,7 +116,10 @@ _TABLE = (
     Button("fb.wrong", "anyone", "Says that an answer was wrong.", lane="at_once"),
     Button("fb.off_topic", "anyone", "Says that an answer was about something else.", lane="at_once"),
     Button("fb.too_long", "anyone", "Says that an answer was too long.", lane="at_once"),
-    *(Button(f"csat.{score}", "anyone", f"Rates the case {score} of 5.", lane="at_once") for score in range(1, 6)),
+    *(
+        Button(f"csat.{score}", "anyone", f"Rates the case {score} of 5. Only its customer.", lane="at_once")
+        for score in range(1, 6)
+    ),
     Button("home.refresh", "anyone", "Refreshes the Home tab.", lane="at_once"),
     Button("home.open", "anyone", "Opens the link to a case.", lane="at_once"),
     Button("home.language", "anyone", "Chooses the language.", lane="at_once"),

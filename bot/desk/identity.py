@@ -45,6 +45,7 @@ class Identities:
             locale=await self.locale(user),
             member_type=member_type,
             country=country_of(user.tz, user.locale),
+            zone=user.tz,
         )
         if not with_shop or member_type != "member" or self._orders is None or not user.email:
             return customer

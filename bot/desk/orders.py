@@ -6,8 +6,9 @@ A missing order and another customer's order give the same result, to the byte.
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
@@ -79,7 +80,7 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
         if customer is None:
             return NO_ORDER_DATA
         order = await _ask(orders, customer, order_id)
-        return NOT_FOUND if order is None else ToolOutput(_told(order))
+        return NOT_FOUND if order is None else ToolOutput(_told(order, context.customer.zone))
 
     @tool(title="Looking through your orders", private=True)
     async def list_my_orders(context: Context) -> ToolOutput:
@@ -91,7 +92,9 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
             found = await orders.list_orders(customer)
         except ShopUnavailable:
             raise ToolProblem(SHOP_SILENT) from None
-        listed: dict[str, Any] = {"orders": [_told_briefly(order) for order in found[:MAX_LISTED_ORDERS]]}
+        listed: dict[str, Any] = {
+            "orders": [_told_briefly(order, context.customer.zone) for order in found[:MAX_LISTED_ORDERS]]
+        }
         if len(found) > MAX_LISTED_ORDERS:
             listed["older_orders_not_listed"] = len(found) - MAX_LISTED_ORDERS
         return ToolOutput(listed)
@@ -113,13 +116,13 @@ async def _ask(orders: OrderBackend, customer: ShopCustomer, order_id: str) -> O
         raise ToolProblem(SHOP_SILENT) from None
 
 
-def _told(order: Order) -> Mapping[str, Any]:
+def _told(order: Order, zone: str) -> Mapping[str, Any]:
     """The order as the model reads it; empty fields are left out."""
     told: dict[str, Any] = {
         "order": order.id,
         "status": order.status,
         "payment": order.payment,
-        "placed": day(order.placed_at),
+        "placed": day(local(order.placed_at, zone)),
         "total": str(order.total),
         "articles": [_article(line) for line in order.lines[:LINES_SHOWN]],
         "more_articles": max(0, len(order.lines) - LINES_SHOWN),
@@ -137,11 +140,11 @@ def _article(line: OrderLine) -> Mapping[str, Any]:
     return {"title": line.title, "quantity": line.quantity, "price_each": str(line.unit_price)}
 
 
-def _told_briefly(order: Order) -> Mapping[str, Any]:
+def _told_briefly(order: Order, zone: str) -> Mapping[str, Any]:
     told = {
         "order": order.id,
         "status": order.status,
-        "placed": day(order.placed_at),
+        "placed": day(local(order.placed_at, zone)),
         "total": str(order.total),
         "first_article": order.lines[0].title[:60] if order.lines else "",
         "more_articles": max(0, len(order.lines) - 1),
@@ -156,6 +159,17 @@ def day(at: datetime) -> str:
     return f"{at.day} {at:%b %Y}"
 
 
-def minute(at: datetime) -> str:
-    """A moment: 20 Nov 2026, 14:05 UTC."""
-    return f"{day(at)}, {at:%H:%M} UTC"
+def minute(at: datetime, zone: str) -> str:
+    """A moment in a time zone, such as `Europe/Berlin`: 20 Nov 2026, 15:05 CET. In UTC if the zone is not known."""
+    there = local(at, zone)
+    name = f"{there:%Z}"
+    return f"{day(there)}, {there:%H:%M} {name if name.isalpha() else f'UTC{there.isoformat()[-6:]}'}"
+
+
+def local(at: datetime, zone: str) -> datetime:
+    """The moment in the time zone. In UTC if the zone is not known."""
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    try:
+        return aware.astimezone(ZoneInfo(zone)) if zone else aware.astimezone(UTC)
+    except (ZoneInfoNotFoundError, ValueError):
+        return aware.astimezone(UTC)

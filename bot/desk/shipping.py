@@ -62,21 +62,22 @@ def shipping_tools(shipping: ShippingBackend) -> tuple[Tool, ...]:
             parcel = await shipping.track(customer, tracking_number)
         except ShopUnavailable:
             raise ToolProblem(SHOP_SILENT) from None
-        return NOT_FOUND if parcel is None else ToolOutput(_told(parcel))
+        return NOT_FOUND if parcel is None else ToolOutput(_told(parcel, context.customer.zone))
 
     return (check_shipping,)
 
 
-def _told(parcel: Parcel) -> Mapping[str, Any]:
+def _told(parcel: Parcel, zone: str) -> Mapping[str, Any]:
     """The parcel as the model reads it; empty fields are left out."""
     told: dict[str, Any] = {
         "tracking_number": parcel.tracking_number,
         "carrier": parcel.carrier,
         "order": parcel.order_id,
         "status": parcel.status,
+        # The carrier names a day where the parcel goes to, and no moment.
         "expected": day(parcel.expected_at) if parcel.expected_at else "",
         "scans": [
-            {"at": minute(event.at), "place": event.location, "carrier_wrote": event.description}
+            {"at": minute(event.at, zone), "place": event.location, "carrier_wrote": event.description}
             for event in parcel.events[:SCANS_SHOWN]
         ],
     }

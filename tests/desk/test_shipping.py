@@ -1,6 +1,7 @@
 """The shipping tool: own parcels only, and carriers' words as data."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -48,6 +49,27 @@ async def test_a_parcel_is_told_with_its_scans_as_the_carriers_words() -> None:
         "expected": "22 Nov 2026",
         "scans": [{"at": "20 Nov 2026, 04:10 UTC", "place": "Troutdale, OR", "carrier_wrote": "Arrived at facility"}],
     }
+
+
+@pytest.mark.parametrize(
+    ("zone", "at"),
+    [
+        ("Europe/Berlin", "20 Nov 2026, 05:10 CET"),
+        ("America/Los_Angeles", "19 Nov 2026, 20:10 PST"),
+        ("America/Sao_Paulo", "20 Nov 2026, 01:10 UTC-03:00"),
+        ("Asia/Jakarta", "20 Nov 2026, 11:10 WIB"),
+        ("Nowhere/Land", "20 Nov 2026, 04:10 UTC"),
+        ("../etc/passwd", "20 Nov 2026, 04:10 UTC"),
+        ("", "20 Nov 2026, 04:10 UTC"),
+    ],
+)
+async def test_a_scan_is_told_in_the_customers_time_zone_and_the_carriers_day_stays(zone: str, at: str) -> None:
+    (tool,) = shipping_tools(FewOrders((ORDER,), (PARCEL,)))
+    context = context_of(CUSTOMER_A)
+    theirs = replace(context, customer=replace(context.customer, zone=zone))
+    told = json.loads((await tool.call(theirs, tool.read('{"tracking_number": "1Z999AA10123456784"}'))).text())
+    assert [scan["at"] for scan in told["scans"]] == [at]
+    assert told["expected"] == "22 Nov 2026"
 
 
 @pytest.mark.parametrize("written", ["1z999aa10123456784", "1Z 999 AA1 0123 4567 84"])

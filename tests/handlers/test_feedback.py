@@ -41,11 +41,11 @@ class Wired:
     asked: str
     """The ts of the message with the scores."""
 
-    async def scores(self, score: int) -> str:
-        """Press a score; what only the customer reads then."""
+    async def scores(self, score: int, *, user: str = CUSTOMER.user) -> str:
+        """Press a score; what only who pressed reads then."""
         workspace = self.slack.workspace
         before = len(workspace.ephemerals)
-        await workspace.act.click(CUSTOMER.user, "C0SUPPORT", self.asked, f"csat.{score}")
+        await workspace.act.click(user, "C0SUPPORT", self.asked, f"csat.{score}")
         # Bolt is done with a press when it is acknowledged.
         async with asyncio.timeout(PATIENCE):
             while len(workspace.ephemerals) == before:
@@ -76,6 +76,12 @@ async def test_a_score_of_a_solved_case_is_thanked_for(wired: Wired) -> None:
     assert await wired.scores(4) == THANKS
     assert await wired.scores(5) == THANKS
     assert await wired.kept() == ["5"]
+
+
+async def test_somebody_elses_score_does_not_count_and_tells_nothing_of_the_case(wired: Wired) -> None:
+    await wired.cases.reopen(wired.case.ref, CUSTOMER.user)
+    assert await wired.scores(1, user="U0CUSTOMERB") == SENTENCES.say("id", "not_yours")
+    assert await wired.kept() == []
 
 
 async def test_a_score_after_a_reopen_is_kept_and_says_that_the_case_is_open(wired: Wired) -> None:
