@@ -139,13 +139,19 @@ class Tool:
         return str(getattr(arguments, self.subject)) if self.subject else ""
 
     def read(self, arguments: str) -> BaseModel:
-        """Parse the arguments into the declared types. Raises InvalidArguments. Nothing is guessed or repaired."""
+        """Parse the arguments into the declared types. Raises InvalidArguments. Nothing is guessed or repaired.
+
+        An optional argument can be null, as models write it that are held to a schema.
+        """
         if len(arguments) > ARGUMENTS_LIMIT:
             raise InvalidArguments(_refusal([{"field": "", "problem": f"longer than {ARGUMENTS_LIMIT} characters"}]))
         try:
             return self.arguments.model_validate_json(arguments.strip() or "{}")
         except ValidationError as error:
-            raise InvalidArguments(_refusal(_problems(error))) from None
+            try:
+                return self.arguments.model_validate_json(_without_nulls(arguments, self.arguments))
+            except ValidationError:
+                raise InvalidArguments(_refusal(_problems(error))) from None
 
     async def call(self, context: Context, arguments: BaseModel) -> ToolOutput:
         """Run the function with what `read` returned."""
@@ -216,6 +222,18 @@ def _arguments_model(function: ToolFunction) -> type[BaseModel]:
         for parameter in rest
     }
     return create_model(function.__name__, __config__=ConfigDict(strict=True, extra="forbid"), **fields)
+
+
+def _without_nulls(arguments: str, model: type[BaseModel]) -> str:
+    """Return the arguments without those that are null and may be left out."""
+    try:
+        value = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return arguments
+    if not isinstance(value, dict):
+        return arguments
+    optional = {name for name, field in model.model_fields.items() if not field.is_required()}
+    return orjson.dumps({key: each for key, each in value.items() if each is not None or key not in optional}).decode()
 
 
 def _without_titles(schema: Any) -> Any:

@@ -21,6 +21,7 @@ from bot.models.http_stream import open_response, read_reply
 from bot.models.images import beside
 from bot.models.lines import Line, UserLine, lines_of
 from bot.models.profile import Manner
+from bot.models.strict import strict_schema
 
 _NEUTRAL = re.compile(r"[a-zA-Z0-9]{9}")
 
@@ -57,7 +58,7 @@ class ChatCompletions:
         if (effort := self._manner.effort_for(request)) is not None:
             body["reasoning_effort"] = effort
         if request.tools:
-            body["tools"] = [_function(tool) for tool in request.tools]
+            body["tools"] = [_function(tool, is_strict="strict" in self._manner.takes) for tool in request.tools]
             if not request.may_call:
                 body["tool_choice"] = "none"
         return body
@@ -100,6 +101,8 @@ def _call(call: ToolCall, id_: str, *, with_extra: bool) -> JsonObject:
     return {**extra, "id": id_, "type": "function", "function": function}
 
 
-def _function(tool: Tool) -> JsonObject:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+def _function(tool: Tool, *, is_strict: bool) -> JsonObject:
+    function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    if is_strict and (schema := strict_schema(tool.schema)) is not None:
+        function |= {"parameters": schema, "strict": True}
     return {"type": "function", "function": function}

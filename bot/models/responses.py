@@ -25,6 +25,7 @@ from bot.models.images import beside_input
 from bot.models.lines import UserLine, lines_of
 from bot.models.profile import Manner
 from bot.models.responses_stream import ResponseReader
+from bot.models.strict import strict_schema
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class Responses:
         if (temperature := self._manner.temperature_sent) is not None:
             body["temperature"] = temperature
         if request.tools:
-            body["tools"] = [_function(tool) for tool in request.tools]
+            body["tools"] = [_function(tool, is_strict="strict" in self._manner.takes) for tool in request.tools]
             if not request.may_call:
                 body["tool_choice"] = "none"
         return body
@@ -181,6 +182,7 @@ def _call(call: ToolCall, id_: str) -> JsonObject:
     return {"type": "function_call", "call_id": id_, "name": call.name, "arguments": arguments}
 
 
-def _function(tool: Tool) -> JsonObject:
-    described = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-    return {"type": "function", **described, "strict": False}
+def _function(tool: Tool, *, is_strict: bool) -> JsonObject:
+    schema = strict_schema(tool.schema) if is_strict else None
+    described = {"name": tool.name, "description": tool.description, "parameters": schema or tool.schema}
+    return {"type": "function", **described, "strict": schema is not None}
