@@ -4,6 +4,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.journeys import AGENTS, CUSTOMER, PATIENCE, shoot, write
+from tests.doubles.chromium import violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -27,6 +28,7 @@ async def test_a_question_is_answered_from_the_help_pages(page: Page) -> None:
     await play(page, "question")
     answer = page.locator(f"{CUSTOMER} .thread .message").last
     await expect(answer.locator("a[href^='https://help.example.com/']").first).to_be_visible()
+    assert await violations(page) == []
 
 
 async def test_an_order_is_told_in_indonesian(page: Page) -> None:

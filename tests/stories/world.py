@@ -440,12 +440,15 @@ async def open_world(
     ingress_only: bool = False,
     manifest: Path | None = None,
     is_read: bool = True,
+    is_empty: bool = True,
 ) -> AsyncIterator[World]:
     """Start the world as a user would, and leave no process behind. `pace` is the model's, 0 for no pauses.
+    `is_empty`: without the conversations that a visitor finds there at first.
 
     `is_read`: the knowledge base of the shop's own pages is there already.
     """
-    arguments = ["--json", "--empty", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
+    arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
+    arguments += ["--empty"] if is_empty else []
     arguments += ["--kb", str(kb)] if kb else []
     arguments += ["--ingress-only"] if ingress_only else []
     arguments += ["--manifest", str(manifest)] if manifest else []
