@@ -96,6 +96,6 @@ def _line(case: Case, link: str) -> str:
     ref = f"<{link}|{case.ref}>" if link else case.ref
     who = f" by <@{case.owner}>" if case.owner and case.state == "human" else ""
     late = " :alarm_clock:" if case.is_late else ""
-    status = f"{STATUS.get(case.state, case.state)}{who} {moment(case.since, 'since {date_short} {time}')}{late}"
+    status = f"{STATUS.get(case.state, case.state)}{who} {moment(case.since, 'since {date_short_pretty} {time}')}{late}"
     about = f"{one_line(case.title, 100)} · {one_line(case.customer_name, 60)}"
     return f"• *{ref}* {about}\n   {case.priority} · {status}"

@@ -84,8 +84,9 @@ def added(*, number: int, by: str, at: float, title: str, question: str, answer:
 def approved(*, number: int, by: str, at: float, instead_of: str = "") -> str:
     """The outcome "approved": the suggestion is now an article with this number, and may replace another one."""
     place = f" in place of article {instead_of}" if instead_of else ""
+    when = moment(at, "{date_short_pretty} {time}")
     return (
-        f":white_check_mark: *Article {number}*{place}, approved by <@{by}> {moment(at, '{date_short} {time}')}. "
+        f":white_check_mark: *Article {number}*{place}, approved by <@{by}> {when}. "
         f"Customers get answers from it within a minute; `/kb forget {number}` takes it back."
     )
 

@@ -106,7 +106,7 @@ def for_staff(
 def _of_customer(sentences: Sentences, language: Language, case: Case) -> Block:
     key = {"waiting": "home_waiting", "out_of_hours": "home_waiting", "human": "home_human", "resolved": "home_solved"}
     status = sentences.say(language, key.get(case.state, "home_ended"), staff=one_line(case.owner_name or "", 80))
-    when = moment(case.since, "{date_short} {time}")
+    when = moment(case.since, "{date_short_pretty} {time}")
     title = sentences.say(language, "session_untitled") if case.title == NO_TITLE else case.title
     return _linked(case, f"{status} · {when}", case.link, title=title)
 
@@ -115,7 +115,7 @@ def _of_staff(case: Case, link: str) -> Block:
     late = " · :alarm_clock: late" if case.is_late else ""
     who = f" · <@{case.owner}>" if case.owner else ""
     priority = PRIORITIES.get(case.priority, escape(case.priority))
-    since = moment(case.since, "since {date_short} {time}")
+    since = moment(case.since, "since {date_short_pretty} {time}")
     return _linked(
         case, f"{priority} · {one_line(case.customer_name, 80)}{who} · {since}{late}", link, title=case.title
     )

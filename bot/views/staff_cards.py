@@ -133,8 +133,8 @@ def _waiting_card(case: Case) -> Card:
         f"{case.ref}: {one_line(_why(case), 200)} ({case.priority} priority). Customer: <@{case.customer}>",
         fields(
             *_about(case),
-            ("Waiting", moment(case.since, "since {date_short} {time}")),
-            ("Desk opens", moment(opens, "{date_short} {time}") if opens else ""),
+            ("Waiting", moment(case.since, "since {date_short_pretty} {time}")),
+            ("Desk opens", moment(opens, "{date_short_pretty} {time}") if opens else ""),
         ),
         *_summary(case.summary),
         actions(
@@ -204,7 +204,7 @@ def transferred_card(case: Case, *, to: str, by: str, link: str = "") -> Card:
 
     `by` is the Slack id of the user who transferred it.
     """
-    at = moment(case.waiting_since or 0.0, "{date_short} {time}")
+    at = moment(case.waiting_since or 0.0, "{date_short_pretty} {time}")
     there = f" · <{link}|its card there>" if link else ""
     return Card(
         f"{case.ref} was transferred to <#{to}> by <@{by}>",
@@ -392,7 +392,7 @@ def duty_call(case: Case, *, mention: str) -> Card:
 
 def snoozed(case: Case, *, by: str) -> Card:
     """The alert after the user `by` delayed the next SLA step. It calls no one."""
-    until = moment(case.due or 0.0, "{date_short} {time}")
+    until = moment(case.due or 0.0, "{date_short_pretty} {time}")
     return unclaimed(case, f"{case.ref} is still waiting. Snoozed by <@{by}> until {until}.")
 
 
@@ -401,7 +401,7 @@ def overdue(case: Case, *, waited: float, target: float, spoke: float | None, is
 
     `waited` and `target` are minutes of open desk. `spoke` is when the customer wrote last.
     """
-    last = f" The customer's last message: {moment(spoke, '{date_short} {time}')}." if spoke else ""
+    last = f" The customer's last message: {moment(spoke, '{date_short_pretty} {time}')}." if spoke else ""
     end = (
         " The customer was told that no one has been free. No more reminders until someone claims it."
         if is_last
@@ -562,7 +562,7 @@ def _by(user: str) -> str:
 
 
 def _ended_at(case: Case) -> str:
-    return moment(case.ended_at or 0.0, "{date_short} {time}")
+    return moment(case.ended_at or 0.0, "{date_short_pretty} {time}")
 
 
 def _summary(summary: str) -> tuple[Block, ...]:

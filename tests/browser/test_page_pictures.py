@@ -73,6 +73,7 @@ async def test_a_person_answers_beside_the_customer(browser: Browser, shop: Worl
 
 async def test_an_answer_is_cut_off_by_a_kill(browser: Browser, shop: World) -> None:
     async with visited(browser, shop, scheme="dark") as page:
+        await page.set_viewport_size({"width": 1280, "height": 800})
         await page.locator("#tour-killed").click()
         await expect(page.locator("#page")).to_have_attribute("data-bot", "offline")
         await expect(page.locator(f"{CUSTOMER} .thread .caret")).to_be_visible()
@@ -85,7 +86,7 @@ async def test_a_telephone_shows_one_side(browser: Browser, shop: World) -> None
         await page.locator(".bar [data-panel=tour]").click()
         await page.set_viewport_size(NARROW)
         await page.get_by_role("button", name="Customer").click()
-        await write(page, f"{CUSTOMER} .channel .composer textarea", "How do I return a tent?")
+        await write(page, f"{CUSTOMER} .channel .composer textarea", "How do I return an item?")
         answer = page.locator(f"{CUSTOMER} .thread .message").last
         await expect(answer.locator("[data-action-id='esc.customer']")).to_be_visible()
         await shoot(page, "page-narrow")

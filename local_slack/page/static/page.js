@@ -249,6 +249,8 @@ document.addEventListener("submit", (event) => {
   const text = area.value;
   if (!text.trim()) return;
   closeCompletions(area);
+  const before = [...waiting.values()].find((each) => each.control === form.querySelector(".send"));
+  if (before) return sendAfter(before, area.id);
   followed.add(form.closest("section").querySelector(".list"));
   act("send", form, { text, channel, thread }, (ok) => ok && sent(area.id, text));
 });
@@ -297,6 +299,15 @@ function sent(id, text) {
   area.value = area.value.slice(text.length);
   keepDraft(area);
   grow(area);
+}
+
+// What is sent while the message before it is still on its way goes after it.
+function sendAfter(before, id) {
+  const { then } = before;
+  before.then = (ok) => {
+    then?.(ok);
+    if (ok) byId(id)?.form.requestSubmit();
+  };
 }
 
 function keepDraft(area) {

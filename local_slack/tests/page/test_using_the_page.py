@@ -316,3 +316,19 @@ async def test_a_file_that_was_deleted_leaves_a_line(stage: Stage) -> None:
         stone = {"id": message["files"][0]["id"], "mode": "tombstone"}
         stage.workspace.keep_message(DM, message | {"files": [stone]})
         await expect(mine).to_have_text(re.compile("This file was deleted"))
+
+
+async def test_what_is_sent_while_a_message_is_on_its_way_goes_after_it(stage: Stage) -> None:
+    async with stage.visit() as tab:
+        composer = tab.locator("#left .channel .composer textarea")
+        await tab.evaluate(
+            """() => {
+              const send = socket.send.bind(socket);
+              socket.send = (written) => setTimeout(() => send(written), 300);
+            }"""
+        )
+        for words in ("First", "Second"):
+            await composer.fill(words)
+            await composer.press("Enter")
+        await expect(tab.locator("#left .channel .message .said")).to_have_text(["First", "Second"])
+        await expect(composer).to_have_value("")
