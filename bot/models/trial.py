@@ -7,7 +7,7 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.events import Event, RequestFailed, ToolFinished
 from bot.agent.limits import Limits
 from bot.agent.loop import run
-from bot.agent.messages import CustomerMessage
+from bot.agent.messages import CustomerMessage, Image
 from bot.agent.model import Usage
 from bot.agent.tools import Context, tool
 from bot.conversation import Customer, ThreadRef
@@ -17,6 +17,14 @@ _INSTRUCTIONS = (
     "and nothing else."
 )
 _LIMITS = Limits(rounds=3, turn_seconds=150.0, closing_seconds=5.0, output_tokens=500, retries=0)
+_IMAGE = Image(
+    "image/png",
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgEAsHzYAFQLQF/OJ8+2wAA"
+    "AABJRU5ErkJggg==",
+    64,
+    64,
+)
+"""A white square. A server that takes no images refuses it now, and not the first customer's."""
 _CONTEXT = Context(Customer("", "", name="", locale="", member_type="member"), ThreadRef("", "", ""), "trial")
 
 
@@ -35,6 +43,8 @@ class Trial:
     has_price: bool
     left_out: tuple[str, ...]
     """The fields that the server refused, or is known to refuse."""
+    took_image: bool = False
+    """Whether it was sent an image and did not refuse it."""
 
     def note(self) -> str:
         """Return the trial in a sentence for operators."""
@@ -42,6 +52,7 @@ class Trial:
         parts.append("it called the tool" if self.called else "it did not call the tool it was asked to call")
         price = f"{self.usage.cost:.6f} US dollars" if self.has_price else "no price is known"
         tokens = f"{self.usage.input_tokens} tokens in, {self.usage.output_tokens} out"
+        parts.append("it takes images" if self.took_image else "it gets no images")
         parts.append(f"{'about ' if self.usage.estimated else ''}{tokens}, {price}")
         parts.append(f"left out: {', '.join(self.left_out)}" if self.left_out else "nothing had to be left out")
         return f"{self.model}: {'; '.join(parts)}"
@@ -60,7 +71,7 @@ async def try_model(endpoint: Endpoint) -> Trial:
     outcome = await run(
         Team((Agent("trial", _INSTRUCTIONS, (look_up,)),), entry="trial"),
         "trial",
-        [CustomerMessage("Look up the word.")],
+        [CustomerMessage("Look up the word.", images=(_IMAGE,) if endpoint.takes_images() else ())],
         models=Models((endpoint,)),
         context=_CONTEXT,
         passages="",
@@ -72,4 +83,5 @@ async def try_model(endpoint: Endpoint) -> Trial:
     failure = "" if outcome.ended == "answered" else (failures[-1] if failures else outcome.reason)
     called = any(isinstance(event, ToolFinished) for event in seen)
     has_price, left_out = endpoint.price is not None, tuple(endpoint.left_out)
-    return Trial(endpoint.name, failure, times[0] if times else None, called, outcome.usage, has_price, left_out)
+    first_token, took_image = times[0] if times else None, endpoint.takes_images()
+    return Trial(endpoint.name, failure, first_token, called, outcome.usage, has_price, left_out, took_image)

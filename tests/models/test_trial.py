@@ -70,3 +70,20 @@ async def test_a_model_that_calls_no_tool_is_a_note() -> None:
         faults, told = await try_models(settings_for(server.url))
     assert faults == []
     assert ["it did not call the tool" in line and "no price is known" in line for line in told] == [True]
+
+
+@pytest.mark.parametrize("takes", [True, False])
+async def test_a_trial_tries_an_image_and_says_whether_it_was_taken(*, takes: bool) -> None:
+    refusal = refuses(400, {"message": "Invalid content type. image_url is only supported by certain models."})
+    async with open_chat_server() as server:
+        server.will(*([] if takes else [refusal]), text("all is well"))
+        async with open_model("our-model", Server("k", server.url), images=True) as model:
+            dialect = model.dialect
+            endpoint = Endpoint(
+                "our-model", model, left_out=dialect.left_out, takes_images=lambda: dialect.takes_images
+            )
+            trial = await try_model(endpoint)
+    assert trial.failure == ""
+    assert trial.took_image is takes
+    assert list(trial.left_out) == ([] if takes else ["images"])
+    assert ("it takes images" in trial.note()) is takes
