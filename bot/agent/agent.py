@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bot.agent.endpoints import Tier
 from bot.agent.tools import Context, Tool, tool
+from bot.agent.typed import TypedReply
 
 HANDOVER = "hand_over_to_"
 """The prefix of the tools with which an agent hands the conversation over. The rest is the colleague's name."""
@@ -41,6 +42,8 @@ class Agent:
     """The number of its replies in one turn. The last one has no tools. None means the turn's own limit."""
     sees_passages: bool = True
     """If False, it does not get the passages for the message, because it does not answer."""
+    reply: TypedReply | None = None
+    """The form of its replies, if they are read by code and not by people."""
     purpose: str = ""
     """One sentence that tells colleagues when to hand over to it."""
 

@@ -134,7 +134,8 @@ async def _serve(turn: "_Turn") -> Outcome:
         turn.keep(reply)
         if not reply.calls:
             reason = "shortened" if reply.finish == "length" else used_up
-            return turn.outcome("answered", text=reply.text, reason=reason, forced=bool(used_up))
+            text = turn.agent.reply.read(reply.text) if turn.agent.reply else reply.text
+            return turn.outcome("answered", text=text, reason=reason, forced=bool(used_up))
         offered = turn.offered()
         results = await _act(turn, reply, offered)
         turn.messages += results
@@ -253,6 +254,7 @@ class _Turn:
             may_call=not forced,
             output_tokens=self.limits.output_tokens,
             output_characters=self.limits.output_characters,
+            reply=self.agent.reply,
             customer=f"{self.context.customer.team}/{self.context.customer.user}",
         )
 

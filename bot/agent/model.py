@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from bot.agent.events import TextDelta
 from bot.agent.messages import Message, ToolCall
 from bot.agent.tools import Tool
+from bot.agent.typed import TypedReply
 from bot.errors import FrontdeskError
 
 FailureKind = Literal[
@@ -79,6 +80,8 @@ class ModelRequest:
     output_tokens: int = 4_000
     output_characters: int = 24_000
     """The number of characters after which the adapter stops reading and finishes the reply with "length"."""
+    reply: TypedReply | None = None
+    """The form of the reply. A model that is not known to take schemas replies in words."""
     customer: str = ""
     """The id of the person who asked. Providers get a keyed hash of it at most. Empty if nobody did."""
     thinks_less: bool = False

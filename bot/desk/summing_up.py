@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from bot.agent.agent import Agent, Team
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolResult
+from bot.agent.typed import TypedReply
 from bot.agent.wording import without_tags
 from bot.desk.prompts import read_instructions
 from bot.guard.guardrails import clean, mask
@@ -25,10 +26,17 @@ _FRAME = (
 )
 
 
+_SUMMED_UP = TypedReply(
+    "summary",
+    {"summary": {"type": "string", "description": "The summary in plain sentences, at most 1,200 characters."}},
+    lambda value: str(value["summary"]),
+)
+
+
 def build_summarizer(*, shop_name: str) -> Team:
     """The agent that sums up, alone in its team."""
     instructions = read_instructions("summary").replace("{shop}", shop_name)
-    return Team((Agent("summary", instructions, tier="cheap"),), entry="summary")
+    return Team((Agent("summary", instructions, tier="cheap", reply=_SUMMED_UP),), entry="summary")
 
 
 def transcript(messages: Iterable[Message]) -> str:

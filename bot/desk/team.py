@@ -11,6 +11,7 @@ from typing import Literal
 
 from bot.agent.agent import Agent, Team
 from bot.agent.tools import Tool
+from bot.agent.typed import TypedReply
 from bot.desk.answers import answer_tools
 from bot.desk.escalate import CaseOpener, escalate_tools
 from bot.desk.orders import order_tools
@@ -29,6 +30,14 @@ IN_DOUBT = "answers"
 """The specialist that answers if no other one clearly fits."""
 BUILT_IN_TOOLS = frozenset({"lookup_order", "list_my_orders", "check_shipping", SEARCH, ESCALATE})
 """The tools that a desk can have. Those of the shop are not there without `SHOP_URL`."""
+_CHECKED = TypedReply(
+    "check",
+    {
+        "stands": {"type": "boolean", "description": "True if everything in the draft holds: the word STANDS."},
+        "version": {"type": "string", "description": "The draft without what nothing holds. Empty if it stands."},
+    },
+    lambda value: "STANDS" if value["stands"] else str(value["version"]),
+)
 LEAD_ROUNDS = 3
 """The rounds of the lead: it asks, can ask once more, and answers."""
 
@@ -137,4 +146,4 @@ def build_lead(*, desk: DeskFile, cases: CaseOpener) -> Agent:
 def build_checker(*, desk: DeskFile) -> Agent:
     """The agent that checks an answer before it is sent. It has no tools."""
     instructions = read_instructions("check").replace("{shop}", desk.shop)
-    return Agent("check", instructions, tier="cheap")
+    return Agent("check", instructions, tier="cheap", reply=_CHECKED)

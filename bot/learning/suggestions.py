@@ -29,6 +29,7 @@ from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMess
 from bot.agent.model import Usage
 from bot.agent.patterns import Terms, single, spent_on
 from bot.agent.tools import Context
+from bot.agent.typed import TypedReply
 from bot.agent.wording import without_tags
 from bot.cases.case import MovedOn
 from bot.cases.messages import payload
@@ -74,9 +75,33 @@ DIFFERS = "DIFFERS"
 _HEADING = re.compile(r"^[*# ]{0,6}(TITLE|QUESTION|ANSWER)[* ]{0,3}:", re.MULTILINE | re.IGNORECASE)
 
 
+_ARTICLE = TypedReply(
+    "article",
+    {
+        "has_article": {"type": "boolean", "description": "False for NOTHING: then the other parts are empty."},
+        "title": {"type": "string", "description": "A few words that name the matter."},
+        "question": {"type": "string", "description": "One question, as any customer would ask it."},
+        "answer": {"type": "string", "description": "The answer, in plain sentences."},
+    },
+    lambda value: (
+        f"TITLE: {value['title']}\nQUESTION: {value['question']}\nANSWER: {value['answer']}"
+        if value["has_article"]
+        else NOTHING
+    ),
+)
+_COMPARED = TypedReply(
+    "comparison",
+    {"differs": {"type": "boolean", "description": "True where the instructions ask for the word DIFFERS."}},
+    lambda value: DIFFERS if value["differs"] else "AGREES",
+)
+
+
 def build_learners(shop_name: str) -> Team:
     """Build the agents that write and compare. Neither has tools."""
-    agents = [Agent(name, read_instructions(name).replace("{shop}", shop_name)) for name in PARTS]
+    agents = [
+        Agent(name, read_instructions(name).replace("{shop}", shop_name), reply=reply)
+        for name, reply in zip(PARTS, (_ARTICLE, _COMPARED), strict=True)
+    ]
     return Team(tuple(agents), entry=PARTS[0])
 
 

@@ -57,6 +57,9 @@ class ChatCompletions:
             body["temperature"] = temperature
         if (effort := self._manner.effort_for(request)) is not None:
             body["reasoning_effort"] = effort
+        if request.reply and "response_format" in self._manner.takes:
+            form = {"name": request.reply.name, "schema": request.reply.schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         if request.tools:
             body["tools"] = [_function(tool, is_strict="strict" in self._manner.takes) for tool in request.tools]
             if not request.may_call:

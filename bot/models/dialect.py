@@ -41,6 +41,8 @@ _OPTIONAL: Mapping[str, str] = {
     "reasoning": r"\breasoning\.effort\b|\breasoning_effort\b|['\"`]reasoning['\"`]",
     "store": r"['\"`]store['\"`]",
     "include": r"['\"`]include['\"`]|\breasoning\.encrypted_content\b",
+    "response_format": r"\bresponse_format\b|\bjson_schema\b",
+    "text": r"\btext\.format\b|['\"`]text['\"`]",
     "prompt_cache_key": r"\bprompt_cache_key\b",
     "safety_identifier": r"\bsafety_identifier\b",
     BREAKPOINT: r"\bprompt_cache_breakpoint\b|\b(?:expected|be) (?:a |an )?(?:valid )?string\b"

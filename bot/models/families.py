@@ -40,7 +40,7 @@ class Family:
 
 _ALL_BUT_MINIMAL: tuple[Effort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
 _SAMPLING = frozenset({"temperature", "top_p"})
-_OF_OPENAI = frozenset({"prompt_cache_key", "safety_identifier", "strict"})
+_OF_OPENAI = frozenset({"prompt_cache_key", "safety_identifier", "strict", "response_format"})
 _WITH_BREAKPOINTS = _OF_OPENAI | {"prompt_cache_breakpoint"}
 """From GPT-5.6 on, a cache holds what ends at a breakpoint, and nothing shorter."""
 _FAMILIES = (

@@ -88,6 +88,9 @@ class Responses:
             body["reasoning"] = {"effort": effort}
         if (temperature := self._manner.temperature_sent) is not None:
             body["temperature"] = temperature
+        if request.reply and "response_format" in self._manner.takes:
+            form = {"type": "json_schema", "name": request.reply.name, "schema": request.reply.schema, "strict": True}
+            body["text"] = {"format": form}
         if request.tools:
             body["tools"] = [_function(tool, is_strict="strict" in self._manner.takes) for tool in request.tools]
             if not request.may_call:

@@ -6,6 +6,7 @@ danger_in     Returns the class that the agent's reply names.
 """
 
 from bot.agent.agent import Agent, Team
+from bot.agent.typed import TypedReply
 from bot.agent.wording import without_tags
 from bot.desk.danger.classifier import DANGERS, READ_LIMIT, Danger
 from bot.desk.prompts import read_instructions
@@ -14,10 +15,17 @@ _AROUND = " \t\r\n.!\"'`*_"
 """What models put around a word."""
 
 
+_SORTED = TypedReply(
+    "danger",
+    {"class": {"type": "string", "enum": [*DANGERS, "none"], "description": "The gravest class that fits."}},
+    lambda value: str(value["class"]),
+)
+
+
 def build_sorter(*, shop_name: str) -> Team:
     """The agent that names the danger, alone in its team."""
     instructions = read_instructions("danger").replace("{shop}", shop_name)
-    return Team((Agent("danger", instructions),), entry="danger")
+    return Team((Agent("danger", instructions, reply=_SORTED),), entry="danger")
 
 
 def framed(text: str) -> str:
