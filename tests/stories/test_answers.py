@@ -34,6 +34,7 @@ async def test_an_order_is_looked_up_and_then_its_parcel_in_the_customers_langua
     asked = await world.customer.says("Status pesanan saya nomor ORD-12345 udah sampe mana?")
     answer = await world.customer.reads(asked)
     assert answer.tasks == {"Mengecek ORD-12345": "complete", "Melacak 1Z999AA10123456784": "complete"}
+    assert re.search(r"\d\d:\d\d (GMT|BST)", answer.text), "in the time zone of the customer's profile"
     assert "1Z999AA10123456784" in answer.text
     assert re.search(r"\b(pesanan|paket|dikirim|perjalanan)\b", answer.text, re.IGNORECASE)
     used = called_in((await world.model_requests())[-1])
