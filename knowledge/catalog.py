@@ -335,9 +335,9 @@ class CatalogReader:
         """What was found in documents: secrets first, then by number."""
         rows = self._database.execute(
             "SELECT name, kind, times, withheld, origin FROM notice JOIN document ON document.id = notice.document "
-            "ORDER BY kind = '', times DESC, name, kind"
+            "ORDER BY times DESC, name, kind"
         )
-        return [Notice(*row) for row in rows]
+        return sorted((Notice(*row) for row in rows), key=lambda notice: notice.is_hidden)
 
     def content(self) -> str:
         """A digest of all documents, as 32 characters. It is the same wherever the same was read."""

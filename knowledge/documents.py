@@ -6,8 +6,9 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import PurePosixPath
 from typing import Literal
@@ -16,7 +17,7 @@ import yaml
 
 from knowledge.markdown import FENCE, closes, headings, lines
 from knowledge.site_markup import plain_markdown
-from knowledge.text import count_hidden, visible
+from knowledge.text import HIDDEN_KINDS, count_hidden, visible
 
 FRONT_MATTER_LIMIT = 16_384
 """Characters of front matter that are parsed. A longer block is treated as ordinary text."""
@@ -54,8 +55,8 @@ class Document:
     """The BCP 47 language tag in lower case, or empty."""
     origin: str = ""
     """The name of its source. Empty in a base with one source."""
-    hidden: int = 0
-    """Invisible characters that were removed from title and text, as `text.count_hidden` counts them."""
+    hidden: Mapping[str, int] = field(default_factory=dict)
+    """Characters that were removed from title and text, as `text.count_hidden` counts them."""
     withheld: str = ""
     """Why it must not be in a public base. Empty if it may be."""
     noindex: bool = False
@@ -68,12 +69,17 @@ class Notice:
 
     document: str
     kind: str
-    """A secret's kind, or empty for invisible characters."""
+    """A secret's kind, or one of `text.HIDDEN_KINDS`."""
     times: int
     withheld: int = 0
     """Passages that are not served because of it."""
     origin: str = ""
     """The name of the document's source."""
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is about characters that no one sees, and not about a secret."""
+        return self.kind in HIDDEN_KINDS
 
 
 def read_page(text: str, *, path: str, markup: Markup, jsx: bool = False) -> Document:
@@ -141,7 +147,7 @@ def sift(document: Document) -> Document:
         text=_visible(text),
         category=_visible(category),
         url=document.url if visible(document.url) == document.url else "",
-        hidden=sum(map(count_hidden, fields)),
+        hidden=dict(sum(map(count_hidden, fields), Counter[str]())),
     )
 
 

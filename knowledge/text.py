@@ -1,6 +1,7 @@
 """Removing what no one sees in a text: a model would read it all the same.
 
-`Sieve` takes a text in any pieces, `visible` a whole one. `count_hidden` counts the characters that hide something.
+`Sieve` takes a text in any pieces, `visible` a whole one. `count_hidden` counts the characters that hide something, by
+kind.
 
 Characters that show nothing, or that move others, can carry orders to a model that no reader of the text sees, or carry
 codes out. What writing needs is kept: joiners and selectors in well-formed emoji and in the scripts that use them, and
@@ -9,6 +10,7 @@ the three flags that are made of tag characters.
 
 import re
 import unicodedata
+from collections import Counter
 
 _INVISIBLE = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f"  # controls
@@ -55,6 +57,10 @@ _KEYCAP = frozenset("0123456789#*")
 _SYMBOLS = frozenset({"So", "Sk", "Sm", "Po", "Pd"})
 """Categories of characters that may be an emoji."""
 
+HIDDEN_KINDS = ("hidden letter", "direction override", "invisible character")
+"""What hides something: a text in letters that no one sees, text that reads in another order, and all else."""
+_HIDDEN_LETTER = re.compile(f"[{_TAGS}]")
+_OVERRIDE = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _HIDING = re.compile(
     f"[{_TAGS}\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u115f\u1160\u3164\uffa0\U000e0000-\U000e001f\U000e0080-\U000e0fff]"
     f"|[{_INVISIBLE}{_TAGS}{_JOINERS}{_PRESENTATION}{_SELECTORS_MONGOLIAN}]{{3,}}"
@@ -69,15 +75,17 @@ def visible(text: str) -> str:
     return Sieve().feed(text)
 
 
-def count_hidden(text: str) -> int:
-    """The number of characters that hide or reorder something and are removed."""
+def count_hidden(text: str) -> Counter[str]:
+    """The number of characters that hide or reorder something and are removed, by the kinds of HIDDEN_KINDS."""
     if text.isascii():
-        return 0
-    runs = _HIDING.findall(text)
-    if not runs:
-        return 0
-    whole_flags = sum(text.count(_FLAG + tags) for tags in _FLAGS)
-    return sum(map(len, runs)) - _FLAG_LENGTH * whole_flags
+        return Counter()
+    hidden = "".join(_HIDING.findall(text))
+    if not hidden:
+        return Counter()
+    letters = len(_HIDDEN_LETTER.findall(hidden)) - _FLAG_LENGTH * sum(text.count(_FLAG + tags) for tags in _FLAGS)
+    overrides = len(_OVERRIDE.findall(hidden))
+    rest = len(hidden) - len(_HIDDEN_LETTER.findall(hidden)) - overrides
+    return +Counter(dict(zip(HIDDEN_KINDS, (letters, overrides, rest), strict=True)))
 
 
 class Sieve:

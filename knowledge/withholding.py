@@ -16,7 +16,7 @@ def withhold(document: Document, chunks: Sequence[Chunk], *, audience: Audience)
     """
     secrets = find_secrets(document.text)
     kinds = Counter(secret.kind for secret in secrets)
-    notices = [Notice(document.id, "", document.hidden)] if document.hidden else []
+    notices = [Notice(document.id, kind, times) for kind, times in document.hidden.items()]
     kinds.update(secret.kind for secret in find_secrets(document.title))
     if not kinds:
         return list(chunks), notices

@@ -62,8 +62,8 @@ def _document(previewed: PreviewedDocument) -> Iterator[str]:
         if value:
             yield f"  {name:<9} {value}"
     for notice in previewed.notices:
-        if not notice.kind:
-            yield f"  removed   {_counted(notice.times, 'invisible character')}"
+        if notice.is_hidden:
+            yield f"  removed   {_counted(notice.times, notice.kind)}"
             continue
         told = f"; {_counted(notice.withheld, 'passage')} not served" if notice.withheld else ""
         yield f"  ! secret  {notice.kind} ({notice.times:,}){told}"

@@ -91,7 +91,7 @@ def status(
     if status.building:
         lines.append("A refresh is running.")
     lines += among
-    lines += _secrets([notice for notice in status.notices if notice.kind], audience=audience)
+    lines += _secrets([notice for notice in status.notices if not notice.is_hidden], audience=audience)
     return "\n".join([*lines, *_troubles(status, failure)])
 
 
@@ -264,11 +264,17 @@ def _secrets(found: Sequence[Notice], *, audience: Audience) -> list[str]:
 def _source(source: IndexedSource, notices: Sequence[Notice]) -> str:
     name = source.name or Path(source.path).name or source.path
     line = f"• `{escape(name)}`: {counted(source.documents, 'document')} from {escape(source.path)}"
-    if hidden := [notice for notice in notices if notice.origin == source.name and not notice.kind]:
-        total = counted(sum(notice.times for notice in hidden), "invisible character")
-        where = ", ".join(f"`{escape(notice.document)}` ({notice.times:,})" for notice in hidden[:MAX_SHOWN_RESULTS])
-        line += f"\n   {total} removed from {counted(len(hidden), 'document')}: {where}"
-        line += " …" if len(hidden) > MAX_SHOWN_RESULTS else ""
+    by_kind, by_document = Counter[str](), Counter[str]()
+    for notice in notices:
+        if notice.origin == source.name and notice.is_hidden:
+            by_kind[notice.kind] += notice.times
+            by_document[notice.document] += notice.times
+    if by_kind:
+        removed = ", ".join(counted(times, kind) for kind, times in by_kind.most_common())
+        most = by_document.most_common(MAX_SHOWN_RESULTS)
+        where = ", ".join(f"`{escape(document)}` ({times:,})" for document, times in most)
+        line += f"\n   {removed} removed from {counted(len(by_document), 'document')}: {where}"
+        line += " …" if len(by_document) > MAX_SHOWN_RESULTS else ""
     return f"{line}\n   :warning: stale: {plain(source.stale)}" if source.stale else line
 
 

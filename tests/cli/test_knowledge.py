@@ -189,7 +189,7 @@ async def test_a_file_is_tried_before_anything_is_built(pages: Path) -> None:
     await asyncio.to_thread((pages / "colours.md").write_text, escapes)
     alone = await frontdesk("kb", "try", "colours.md", cwd=pages)
     assert "in no source" in alone.out
-    assert "2 invisible characters" in alone.out
+    assert "2 direction overrides" in alone.out
     assert "\x1b" not in alone.out
 
     refused = await frontdesk("kb", "try", "kb.yml", cwd=pages)

@@ -293,17 +293,21 @@ def test_an_idle_refresh_is_one_line() -> None:
 
 def test_the_status_counts_invisible_characters_and_names_secrets_by_document_and_kind() -> None:
     many = tuple(Notice(f"help/<{number}>.md", "AWS key", 1, 2, "help") for number in range(7))
-    hidden = (Notice("help/a.md", "", 1_200, origin="help"), Notice("help/b.md", "", 1, origin="help"))
+    hidden = (
+        Notice("help/a.md", "hidden letter", 1_200, origin="help"),
+        Notice("help/a.md", "direction override", 2, origin="help"),
+        Notice("help/b.md", "hidden letter", 1, origin="help"),
+    )
     text = status_texts.status(replace(STATUS, notices=(*many, *hidden)), audience="public", now=0.0)
     source, counted = text[text.index("• `help`") :].split("\n")[:2]
     assert "1,150 documents" in source
     assert counted.strip() == (
-        "1,201 invisible characters removed from 2 documents: `help/a.md` (1,200), `help/b.md` (1)"
+        "1,201 hidden letters, 2 direction overrides removed from 2 documents: `help/a.md` (1,202), `help/b.md` (1)"
     )
     assert "`help/&lt;0&gt;.md` contains a secret (AWS key): 2 passages not served." in text
     assert "… and 2 more secrets." in text
     assert "only staff can find it" in status_texts.status(replace(STATUS, notices=many), audience="internal", now=0.0)
-    assert "invisible" not in status_texts.status(STATUS, audience="public", now=0.0)
+    assert "removed from" not in status_texts.status(STATUS, audience="public", now=0.0)
 
 
 async def test_the_status_tells_everything_and_when_the_next_refresh_is(listed: Path, database: Database) -> None:

@@ -64,7 +64,7 @@ def test_what_was_removed_is_named(source: Source, embedder: TableEmbedder) -> N
     file.write_text(hidden)
     (previewed,) = preview(file, [source], count=embedder.count_tokens).documents
     assert {(notice.kind, notice.times, notice.withheld) for notice in previewed.notices} == {
-        ("", 2, 0),
+        ("direction override", 2, 0),
         ("AWS key", 1, 1),
     }
     assert not any(AWS_KEY in chunk.text for chunk in previewed.chunks)

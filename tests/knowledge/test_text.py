@@ -83,7 +83,7 @@ def test_what_writing_needs_stays() -> None:
     misses = [
         text
         for text in STAYS.values()
-        if visible(text) != text or visible(f"{text}\n{text}") != f"{text}\n{text}" or count_hidden(text) != 0
+        if visible(text) != text or visible(f"{text}\n{text}") != f"{text}\n{text}" or count_hidden(text).total() != 0
     ]
     assert misses == []
 
@@ -91,6 +91,11 @@ def test_what_writing_needs_stays() -> None:
 def test_what_nobody_sees_goes() -> None:
     misses = [(text, got) for text, shown in GOES.values() if (got := visible(text)) != shown]
     assert misses == []
+
+
+def test_what_hides_something_is_counted_by_kind() -> None:
+    text = f"{ENGLAND}{TAGGED} \u202eabc\u202c and a\u200b\u200c\u200b\u200cb"
+    assert count_hidden(text) == {"hidden letter": len(TAGGED), "direction override": 2, "invisible character": 4}
 
 
 def test_what_hides_something_is_counted_and_what_typesetters_leave_is_not() -> None:
@@ -104,7 +109,7 @@ def test_what_hides_something_is_counted_and_what_typesetters_leave_is_not() -> 
         ("\u3164", 1),
         ("plain", 0),
     ]
-    misses = [(text, got) for text, count in table if (got := count_hidden(text)) != count]
+    misses = [(text, got) for text, count in table if (got := count_hidden(text).total()) != count]
     assert misses == []
 
 
@@ -128,7 +133,7 @@ def test_the_pieces_a_text_comes_in_do_not_matter(text: str, places: list[int]) 
 def test_what_was_sifted_once_has_nothing_left_that_hides(text: str) -> None:
     shown = visible(text)
     assert visible(shown) == shown
-    assert count_hidden(shown) == 0
+    assert not count_hidden(shown)
 
 
 def test_every_character_that_shows_nothing_goes_unless_it_is_known_to_be_needed() -> None:
