@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from bot.desk.team import BUILT_IN_TOOLS
 from bot.desk_file.model import ELSEWHERE, DeskFile, json_schema
 from bot.desk_file.reading import DeskFileFaulty, read_desk_file
 from bot.errors import ConfigurationError
@@ -47,6 +48,9 @@ def notes(desk: DeskFile) -> Iterator[str]:
     for country, lines in desk.helplines.items():
         if not lines.emergency and country != ELSEWHERE:
             yield f"helplines: {country} has no emergency number"
+    for name in desk.tools.without:
+        if name not in BUILT_IN_TOOLS:
+            yield f"tools.without: {name} is no built-in tool; if no connected system brings it, the start refuses it"
     if not desk.duty_contact:
         yield "duty_contact is not set: no one is called at once when somebody is in danger"
 

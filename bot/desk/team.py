@@ -144,6 +144,8 @@ def build_lead(*, desk: DeskFile, cases: CaseOpener) -> Agent:
 
 
 def build_checker(*, desk: DeskFile) -> Agent:
-    """The agent that checks an answer before it is sent. It has no tools."""
-    instructions = read_instructions("check").replace("{shop}", desk.shop)
-    return Agent("check", instructions, tier="cheap", reply=_CHECKED)
+    """The agent that checks an answer before it is sent, also by the shop's rules. It has no tools."""
+    rules = "".join(f"\n- {rule}" for rule in desk.rules)
+    kept = f"The draft keeps these rules of the shop. Take out what breaks one:{rules}\n\n" if rules else ""
+    work, _, data = read_instructions("check").partition("{rules}\n\n")
+    return Agent("check", work.replace("{shop}", desk.shop) + kept + data, tier="cheap", reply=_CHECKED)

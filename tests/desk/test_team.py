@@ -10,7 +10,8 @@ from bot.desk.danger.classifier import DANGERS
 from bot.desk.escalate import Reason
 from bot.desk.prompts import INSTRUCTIONS, NAME, compose
 from bot.desk.team import build_checker, build_lead, build_team
-from bot.desk_file.model import DeskFile
+from bot.desk_file.model import DeskFile, Tools
+from bot.errors import ConfigurationError
 
 NOTHING = cast(Any, object())
 ELSEWHERE = {"draft", "summary", "article", "compare", "danger", "rewrite"}
@@ -47,6 +48,27 @@ def prompts() -> dict[str, str]:
     )
     agents = [one_agent(), *team().agents, *team(shop=False).agents, lead, checker]
     return {f"{agent.name}{number}": agent.instructions for number, agent in enumerate(agents)}
+
+
+def test_the_checker_knows_the_shops_rules_before_the_rule_about_data() -> None:
+    with_rules = DeskFile(shop="{rules}", rules=("Never promise a date.", "Never say {shop}."))
+    *_, rules, data = build_checker(desk=with_rules).instructions.split("\n\n")
+    assert rules.splitlines()[1:] == ["- Never promise a date.", "- Never say {shop}."]
+    assert build_checker(desk=DeskFile(shop="{rules}")).instructions.split("\n\n")[-1] == data
+
+
+@pytest.mark.parametrize(("name", "told"), [("escalate_to_human", "always stays"), ("look_order", "is no tool")])
+def test_what_is_no_tool_and_what_calls_people_cannot_be_turned_off(name: str, told: str) -> None:
+    desk = DeskFile(tools=Tools(without=(name,)))
+    with pytest.raises(ConfigurationError, match=told):
+        build_team(desk=desk, knowledge=NOTHING, cases=NOTHING, orders=NOTHING, shipping=NOTHING)
+
+
+def test_a_tool_that_is_turned_off_is_offered_by_no_agent() -> None:
+    desk = DeskFile(tools=Tools(without=("check_shipping",)))
+    for layout in ("one", "team"):
+        made = build_team(desk=desk, knowledge=NOTHING, cases=NOTHING, orders=NOTHING, shipping=NOTHING, layout=layout)
+        assert all("check_shipping" not in made.offered(agent) for agent in made.agents)
 
 
 def test_by_default_one_agent_has_every_tool_and_no_colleague() -> None:
