@@ -35,6 +35,9 @@ LAST_YEAR = date.max.year - 100
 MAX_COUNTED = 4_000
 """Pairs of a day and a span of days that are tried for one date. An episode has some hundred."""
 
+IMAGE_CHARACTERS = 6
+"""The longest number that an answer may take from a customer's image."""
+
 _TOKEN = re.compile(r"[^\W_]{1,60}(?:[-_/.][^\W_]{1,60}){0,8}")
 _DIGITS = re.compile(r"\d{3,}")
 _CAPITALS = re.compile(r"(?<!\w)[A-Z][A-Z0-9_-]{2,30}(?!\w)")
@@ -142,11 +145,12 @@ class Grounding:
     def holds(self, value: Value, context: str = "") -> bool:
         """Whether the value is found in what is kept. `context` is the plain text of the answer around it.
 
-        A number can stand in a customer's image, where code finds nothing. The customer could have written it just as
-        well, and what they write grounds numbers. Amounts, percentages, codes and dates of an image are not taken.
+        A short number can stand in a customer's image, where code finds nothing. The customer could have written it
+        just as well, and what they write grounds numbers. Telephone numbers, accounts and parcels are longer; and
+        amounts, percentages, codes and dates of an image are not taken.
         """
         heard = self._heard
-        if self._has_images and value.kind == "number":
+        if self._has_images and value.kind == "number" and len(value.key) <= IMAGE_CHARACTERS:
             return True
         if self._stands(value):
             return True

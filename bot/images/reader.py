@@ -15,6 +15,7 @@ from bot.images.formats import MEGABYTES, Unread, media_type_of
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.api.files import NotPassedOn, SlackFiles
 from bot.store.bodies import AttachedFile
+from knowledge.sources.isolation import reader_environment
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,8 @@ AT_ONCE = 2
 FETCH_TIMEOUT = 20.0
 RESIZE_TIMEOUT = 20.0
 """Seconds. An image that takes longer is not looked at."""
+READ_TIMEOUT = 30.0
+"""Seconds for all images of a message, with the time that others' images take before them."""
 
 _PROGRAM = ("-m", "bot.images.resizing")
 _BYTES = MEGABYTES << 20
@@ -54,12 +57,13 @@ class ImageReader:
 
     async def read(self, files: Sequence[AttachedFile]) -> ReadFiles:
         """Read the files of a message. Nothing that is wrong with one of them is raised."""
-        first = [file for file in files if self._may_read(file)][:IMAGES]
-        read = iter(await asyncio.gather(*map(self._read, first)))
+        places = [place for place, file in enumerate(files) if self._may_read(file)]
+        first = [files[place] for place in places[:IMAGES]]
+        read = dict(zip(places, await self._read_all(first), strict=False))
         unread: list[tuple[str, Unread]] = []
         images: list[Image] = []
-        for file in files:
-            found: Image | Unread = next(read, "too_many") if self._may_read(file) else "no_image"
+        for place, file in enumerate(files):
+            found: Image | Unread = read.get(place, "too_many") if place in places else "no_image"
             if isinstance(found, Image):
                 images.append(found)
             else:
@@ -71,6 +75,19 @@ class ImageReader:
         """Whether a file is worth fetching: Slack knows its id, and says by its name that it is an image."""
         return self._takes_images() and bool(file.id) and file.mimetype.startswith("image/")
 
+    async def _read_all(self, files: Sequence[AttachedFile]) -> list[Image | Unread]:
+        """Read images side by side. What is not there when the time is up is not waited for."""
+        running = [asyncio.create_task(self._read(file)) for file in files]
+        if not running:
+            return []
+        try:
+            await asyncio.wait(running, timeout=READ_TIMEOUT)
+            return [task.result() if task.done() else "not_fetched" for task in running]
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
     async def _read(self, file: AttachedFile) -> Image | Unread:
         if file.size > _BYTES:
             return "too_large"
@@ -79,7 +96,7 @@ class ImageReader:
                 return await resized(await self._fetch(file))
         except NotPassedOn as error:
             return "too_large" if error.refusal == "too_large" else "not_fetched"
-        except (SlackRefused, SlackUnanswered, TimeoutError):
+        except (SlackRefused, SlackUnanswered, TimeoutError, OSError):
             return "not_fetched"
 
     async def _fetch(self, file: AttachedFile) -> bytes:
@@ -92,7 +109,13 @@ async def resized(content: bytes) -> Image | Unread:
     if media_type_of(content) is None:
         return "other_format"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *_PROGRAM, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-P",
+        *_PROGRAM,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd="/",
+        env=reader_environment(),
     )
     try:
         async with asyncio.timeout(RESIZE_TIMEOUT):

@@ -39,7 +39,8 @@ def resize(content: bytes) -> tuple[Mapping[str, object], bytes]:
         with Image.open(io.BytesIO(content), formats=[_DECODERS[media_type]]) as opened:
             if opened.width * opened.height > PIXELS:
                 return {"unread": "too_many_pixels"}, b""
-            if getattr(opened, "is_animated", False):
+            # Telephones put a second picture into a JPEG, such as one of depths. The first is the photograph.
+            if media_type != "image/jpeg" and getattr(opened, "is_animated", False):
                 return {"unread": "animated"}, b""
             is_on_side = opened.getexif().get(_ORIENTATION, 1) >= 5
             width, height = opened.size[::-1] if is_on_side else opened.size

@@ -124,6 +124,8 @@ class Dialect:
 
         `failure` is what the error means.
         """
+        if failure.kind in ("context_length", "filtered"):
+            return False
         if has_images(sent) and refuses_images(_words(error)[:_WORDS_READ]):
             self._note(IMAGES, failure, model=model)
             return True

@@ -122,7 +122,9 @@ async def open_response(
                 heals = error.status_code in (HEALED_WITH_IMAGES if shows else HEALED)
                 if heals and dialect.learn(_error_of(error), _failure_of(error), sent, model=model):
                     continue
-                if not shows or error.status_code not in ABOUT_IMAGES:
+                # A full context is for the loop to shorten, unless the body as a whole is too large.
+                is_full = error.status_code != 413 and _failure_of(error).kind == "context_length"
+                if not shows or is_full or error.status_code not in ABOUT_IMAGES:
                     raise
                 # Whatever is wrong, perhaps with one of the images: the words are answered without them.
                 logger.warning("a request with images is refused and made without them", extra={"model": model})

@@ -16,10 +16,11 @@ UNSEEN = "[Here is an image that you cannot see. Tell the customer so.]"
 """What stands where an image was that the model does not get."""
 
 _REFUSES = re.compile(
-    r"image_url is only|image input|multimodal|mmproj|content part|textcontentpart|unknown variant"
-    r"|values are: .{0,3}text|should be 'text'|(?:must|should) be a (?:valid )?string|at most 0 images?"
-    r"|not support\w* .{0,20}\b(?:images?|vision)|not (?:supported for|a) .{0,10}vision"
-    r"|images? .{0,40}\bnot (?:be )?(?:supported|allowed|enabled)",
+    r"image_url is only|support image input|not a multimodal|mmproj|content part type|textcontentpart"
+    r"|unknown variant .{0,3}image|values are: .{0,3}text|should be 'text'|at most 0 images?"
+    r"|content\W{0,3} .{0,20}(?:must|should) be a (?:valid )?string"
+    r"|not support\w* .{0,20}\b(?:images|image input|vision)|not (?:supported for|a) .{0,10}vision"
+    r"|image inputs? (?:is|are) not (?:supported|enabled)|images are not supported",
     re.IGNORECASE,
 )
 """How servers say that a model takes no images: OpenAI, Azure, vLLM, llama.cpp, LM Studio, Mistral, OpenRouter,

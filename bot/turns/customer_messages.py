@@ -392,6 +392,18 @@ class CustomerMessages:
         return replace(incoming, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
 
     async def _answer(self, incoming: IncomingMessage) -> str:
+        item = incoming.item
+        if self.danger_check is None or not incoming.hearing.concerns or not item.message.text:
+            return await self._answer_with_files(incoming)
+        async with self.danger_check.beside(item, incoming.interrupt) as looking:
+            ended = await self._answer_with_files(incoming)
+            seen = await looking.result()
+        if seen is None:
+            return ended
+        await self._see_to(incoming, seen)
+        return ended if ended != UNANSWERED else "escalated"
+
+    async def _answer_with_files(self, incoming: IncomingMessage) -> str:
         item, episode = incoming.item, incoming.episode
         files = await self._read_files(incoming)
         if not (item.message.text or files.images):
@@ -416,15 +428,7 @@ class CustomerMessages:
             concerns=incoming.hearing.concerns,
             interrupt=incoming.interrupt,
         )
-        if self.danger_check is None or not question.concerns:
-            return await self.answers.answer(question)
-        async with self.danger_check.beside(item, incoming.interrupt) as looking:
-            ended = await self.answers.answer(question)
-            seen = await looking.result()
-        if seen is None:
-            return ended
-        await self._see_to(incoming, seen)
-        return ended if ended != UNANSWERED else "escalated"
+        return await self.answers.answer(question)
 
     async def _read_files(self, incoming: IncomingMessage) -> ReadFiles:
         """Read the message's files, while the customer sees that the app is working."""

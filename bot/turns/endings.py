@@ -135,16 +135,10 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
         return "pages_down" if reply.evidence.unasked else "not_found"
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
     is_grounded = policy.is_grounded(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
-    if is_grounded or _asks_about_image(reply, outcome.text):
+    if is_grounded:
         # An answer that is not grounded gets "not_found", whatever values it names. So only this one can be "claimed".
         return "stands" if reply.claim is None else "claimed"
     return "pages_down" if reply.evidence.unasked else "not_found"
-
-
-def _asks_about_image(reply: Reply, text: str) -> bool:
-    """Whether the agent says what it sees in an image without words, and asks what it is about."""
-    question = reply.question
-    return bool(question.images) and not question.text and text.rstrip().endswith(("?", "？"))
 
 
 def judge_whole(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:

@@ -41,7 +41,7 @@ def answer(talk: Talk) -> Reply:
     shown = ", ".join(f"{width} × {height}" for width, height in talk.images)
     seen = phrases.image_unread.format(sizes=shown) if shown else ""
     if seen and not without_names(talk.said):
-        return Reply(f"{seen} {phrases.ask_back}")
+        return Reply(f"{seen.rstrip('.')}: {phrases.ask_back}")
     if words := small_talk(talk, wants, phrases):
         return Reply(words)
     requests = read_requests(talk)

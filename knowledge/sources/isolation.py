@@ -34,7 +34,7 @@ CHILD_STOP_TIMEOUT = 2.0
 """Seconds that a child has to end once no more requests come."""
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""The variables that reach the child. Keys do not, since the child reads what strangers wrote."""
+"""The variables that reach the child."""
 
 Task = Literal["documents", "sitemap"]
 
@@ -133,6 +133,13 @@ class Isolation:
             raise
 
 
+def reader_environment() -> dict[str, str]:
+    """The variables of a process that reads what strangers wrote: none of ours that could hold a key."""
+    passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON}
+    # One heap: each further arena would take 64 MB of the child's address space.
+    return passed_on | {"PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
 class _Child:
     """One process that reads files."""
 
@@ -142,9 +149,6 @@ class _Child:
         ours, theirs = socket.socketpair()
         with theirs:
             given = ("--socket", str(theirs.fileno()))
-            environment = {name: value for name, value in os.environ.items() if name in _PASSED_ON}
-            # One heap: each further arena would take 64 MB of the child's address space.
-            environment |= {"PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
             try:
                 self._process = subprocess.Popen(
                     (sys.executable, "-P", *PROGRAM, *given),
@@ -152,7 +156,7 @@ class _Child:
                     stdout=subprocess.DEVNULL,
                     pass_fds=(theirs.fileno(),),
                     cwd="/",
-                    env=environment,
+                    env=reader_environment(),
                 )
             except BaseException:
                 ours.close()

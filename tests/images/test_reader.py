@@ -83,3 +83,38 @@ async def test_a_file_that_is_said_to_be_large_is_not_fetched(host: FileHost, re
     read = await reader.read([replace(LAMP, size=(MEGABYTES << 20) + 1)])
     assert read.unread == [("lamp.png", "too_large")]
     assert host.bearers == []
+
+
+async def test_a_process_that_cannot_start_costs_the_image_alone(
+    reader: ImageReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_place(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("asyncio.create_subprocess_exec", no_place)
+    assert (await reader.read([LAMP])).unread == [("lamp.png", "not_fetched")]
+
+
+async def test_images_that_come_too_late_are_not_waited_for(
+    host: FileHost, reader: ImageReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.images.reader.READ_TIMEOUT", 0.2)
+    host.respond = host.declared
+    read = await reader.read([LAMP] * IMAGES)
+    assert read.unread == [("lamp.png", "not_fetched")] * IMAGES
+
+
+async def test_the_process_that_unpacks_images_knows_no_keys(
+    reader: ImageReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-a-secret")
+    started: list[dict[str, str]] = []
+
+    async def start(*_: object, env: dict[str, str], **__: object) -> None:
+        started.append(env)
+        raise OSError
+
+    monkeypatch.setattr("asyncio.create_subprocess_exec", start)
+    await reader.read([LAMP])
+    assert started
+    assert "SLACK_BOT_TOKEN" not in started[0]

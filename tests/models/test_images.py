@@ -70,8 +70,10 @@ NONE_TAKEN = [
     (400, "Image input is not enabled for this model"),
     (422, "Failed to deserialize the JSON body: messages[0]: unknown variant `image_url`, expected `text`"),
     (400, "model-1 is not a multimodal model"),
+    (400, "This model does not support images."),
     (400, "At most 0 image(s) may be provided in one prompt."),
     (422, "messages.0.content: Input should be a valid string"),
+    (400, "The model does not support image input."),
 ]
 
 
@@ -97,6 +99,9 @@ async def test_a_server_that_takes_no_images_is_not_sent_any_again(
         (400, "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum"),
         (413, "Request too large"),
         (400, "You uploaded an unsupported image. Please make sure your image is below 20 MB."),
+        (400, "Invalid content part: image could not be decoded"),
+        (400, "This image format is not supported"),
+        (400, "Images of real people are not allowed"),
         (400, "The response was filtered due to the prompt triggering our content policy."),
     ],
 )
@@ -112,6 +117,16 @@ async def test_what_is_wrong_with_one_image_costs_that_image_alone(
     assert UNSEEN in without
     assert isinstance(with_it, list)
     assert isinstance(next_one, list)
+
+
+async def test_a_conversation_that_is_too_long_keeps_its_images(server: ChatServer) -> None:
+    words = "This model's maximum context length is 4096 tokens. Your text tokens plus multimodal tokens are 5000."
+    server.will(refuses(400, {"message": words, "code": "context_length_exceeded"}))
+    async with open_model("model-1", Server("k", server.url), images=True) as model:
+        with pytest.raises(ModelFailure, match="context_length"):
+            await ask(model, REQUEST)
+        assert model.dialect.takes_images
+    assert len(server.requests) == 1
 
 
 async def test_a_refused_key_is_a_failure_at_once(server: ChatServer) -> None:

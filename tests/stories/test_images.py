@@ -24,7 +24,7 @@ def png(width: int, height: int) -> bytes:
 async def test_an_image_reaches_the_model_small_and_is_asked_about(world: World) -> None:
     asked = await world.customer.shares("shot.png", png(3_136, 1_000))
     answer = await world.customer.reads(asked)
-    assert SEEN.format(sizes="1568 × 500") in answer.text
+    assert SEEN.format(sizes="1568 × 500").rstrip(".") in answer.text
     assert PHRASES["en"].ask_back in answer.text
 
 
