@@ -31,9 +31,12 @@ What tests may rely on:
       [role=tab]                            Home and Messages of the app's direct message
       .home[data-view-id]                   the app's Home tab
       .modal[data-view-id]                  the topmost modal; .input-error under a refused input
+    .skip[data-skip=left|right]             links past everything else to the conversation of a half
+    [data-rove=row|column]                  a toolbar or list that is one stop of the Tab key; arrow keys move in it
     #page[data-bot=online|offline]          whether the app is connected; #presence says it in words
     .bar [data-panel=tour|faults]           opens and closes a panel, where the page was given one
     #tour .journey[data-name]               plays a journey; data-state=waiting|playing|played
+    #tour .plays [data-name]                plays a playlist
     #tour-told                              what the journey tells
     #faults form[data-fault]                arms calls, deliveries or sockets; #faults-armed li, #faults-followed li
     #faults [data-world=kill|restart|stop]  what happens to the app's process, present where `/_world/…` is served
