@@ -102,7 +102,7 @@ async def _angry(guide: Guide) -> None:
     await guide.shows("right", _STAFF, _CASES)
     await guide.finds("right", "case.claim")
     guide.tells("The card says why it is there and sums up what was said, so that nobody has to ask again.")
-    await guide.pauses(3)
+    await guide.pauses(2)
 
 
 async def _draft(guide: Guide) -> None:
@@ -118,12 +118,12 @@ async def _draft(guide: Guide) -> None:
     await guide.shows("right", _STAFF, _CASES, card)
     await guide.presses("right", "case.draft")
     await guide.finds("right", "draft.send")
-    await guide.pauses(1.5)
+    await guide.pauses(1)
     await guide.presses("right", "draft.send")
     guide.tells("“Send this”: the customer reads it under the name of Agent A.")
     await guide.shows("left", _B, _DM_B, guide.thread("left"))
     await guide.reads("left", "Agent A")
-    await guide.pauses(2.5)
+    await guide.pauses(2)
 
 
 async def _killed(guide: Guide, program: Program) -> None:
@@ -135,7 +135,7 @@ async def _killed(guide: Guide, program: Program) -> None:
     try:
         await program.kill()
         guide.tells("Killed in mid-sentence, as by a power cut (SIGKILL). The light at the top is out.")
-        await guide.pauses(2)
+        await guide.pauses(1.5)
         guide.tells("Slack keeps what is written meanwhile.")
         await guide.writes("left", "And do you ship to Indonesia?")
         await guide.pauses(1)
@@ -148,4 +148,4 @@ async def _killed(guide: Guide, program: Program) -> None:
     await guide.pauses(1)
     await guide.is_answered("left")
     guide.tells("Above, the whole answer, once and in its place; here, the answer to what came meanwhile.")
-    await guide.pauses(3)
+    await guide.pauses(2)
