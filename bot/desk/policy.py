@@ -138,15 +138,17 @@ def asked_besides(text: str, is_known: Callable[[str], bool]) -> str:
 
     A statement behind a known sentence may be a matter of its own, and one before it only leads up to it.
     """
-    others: list[_Piece] = []
+    others: list[str] = []
     is_behind = asks = False
+    at = 0
     for piece in _pieces(text):
         if is_known(piece.text):
             is_behind = True
+            others.append(text[at : piece.start].rstrip(" "))
+            at = piece.end
             continue
-        others.append(piece)
         asks |= piece.kind != "statement" or (is_behind and _states_something(piece.text))
-    return " ".join(piece.text for piece in others) if asks else ""
+    return "".join((*others, text[at:])).strip() if asks else ""
 
 
 def _states_something(sentence: str) -> bool:
@@ -160,16 +162,22 @@ class _Piece(NamedTuple):
     text: str
     kind: str
     """One of `question`, `request` and `statement`."""
+    start: int
+    """Where it begins in the message."""
+    end: int
+    """Where it ends there."""
 
 
 def _pieces(text: str) -> list[_Piece]:
-    said = _QUOTED_LINES.sub("\n", text)
+    said = _QUOTED_LINES.sub(lambda quoted: "\n" * len(quoted[0]), text)
     masked = _QUOTED.sub(lambda quoted: "·" * len(quoted[0]), said)
     ends = [*(end.end() for end in _PIECE_END.finditer(masked)), len(masked)]
     pieces: list[_Piece] = []
     for start, end in zip([0, *ends], ends, strict=False):
-        if piece := " ".join(said[start:end].split()):
-            pieces.append(_Piece(piece, _kind(masked[start:end].strip())))
+        if piece := said[start:end].strip():
+            begin = start + said[start:end].index(piece)
+            kind = _kind(masked[start:end].strip())
+            pieces.append(_Piece(" ".join(piece.split()), kind, begin, begin + len(piece)))
     return pieces
 
 

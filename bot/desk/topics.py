@@ -47,17 +47,20 @@ class Topics:
     people: Sequence[tuple[PeopleTopic, Matcher]] = field(default=())
 
     def find(self, text: str) -> FoundTopics:
-        """What the text is about, without what its author quotes."""
-        text = unquoted(text)
-        person = next((topic for topic, matcher in self.people if matcher.is_in(text)), None)
-        refused = tuple(topic for topic, matcher in self.refused if matcher.is_in(text))
-        if not refused:
+        """What the text is about, without what its author quotes. The rest keeps what they quote."""
+        own = unquoted(text)
+        person = next((topic for topic, matcher in self.people if matcher.is_in(own)), None)
+        found = [(topic, matcher) for topic, matcher in self.refused if matcher.is_in(own)]
+        if not found:
             return FoundTopics(person)
-        return FoundTopics(person, refused, policy.asked_besides(text, self._is_only_refused))
+        matchers = [matcher for _, matcher in found]
+        rest = policy.asked_besides(text, lambda sentence: _is_only_refused(unquoted(sentence), matchers))
+        return FoundTopics(person, tuple(topic for topic, _ in found), rest)
 
-    def _is_only_refused(self, sentence: str) -> bool:
-        """Whether a sentence is about a refused topic. One with a number may ask for something else as well."""
-        return any(matcher.is_in(sentence) for _, matcher in self.refused) and not names_a_number(sentence)
+
+def _is_only_refused(sentence: str, matchers: Iterable[Matcher]) -> bool:
+    """Whether a sentence is about a refused topic. One with a number may ask for something else as well."""
+    return any(matcher.is_in(sentence) for matcher in matchers) and not names_a_number(sentence)
 
 
 def build_topics(desk: DeskFile) -> Topics:

@@ -96,7 +96,8 @@ class _Inquiry:
 
     @property
     def conversation(self) -> list[Message]:
-        return [*self.question.history, self.question.message]
+        question = self.question
+        return [*question.history, replace(question, text=question.asked).message]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Agents:
         lines = ProgressLines(writer, self.sentences.task_titles(question.language))
         inquiry = _Inquiry(question, writer, journal, limits, lines)
         takes_apart = self.takes_apart and not question.is_unasked
-        questions = policy.questions_apart(question.text) if takes_apart else ()
+        questions = policy.questions_apart(question.asked) if takes_apart else ()
         return await (self._apart(inquiry, questions) if questions else self._whole(inquiry))
 
     async def _whole(self, inquiry: _Inquiry) -> Asked:
@@ -140,13 +141,13 @@ class Agents:
         reply = self._reply(inquiry, inquiry.writer, evidence)
         passages = self._passages(findings)
         terms = self._terms(inquiry, passages=passages, evidence=evidence, emit=reply.emit)
-        team, way = self.team, self.choose_pattern(question.text)
+        team, way = self.team, self.choose_pattern(question.asked)
         if not question.concerns:
             # The message may be for others, so it must not call a person.
             team, way = without_escalating(team), self.choose_pattern("")
         outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms.after(seen.usage))
         outcome = seen.counted_in(outcome)
-        verdict, refusal = self._judge(question, question.text, outcome, reply)
+        verdict, refusal = self._judge(question, question.asked, outcome, reply)
         if question.interrupt.is_set() and verdict != "escalated":
             verdict = "stopped"
         sources = evidence.sources(outcome.text)
@@ -237,7 +238,7 @@ class Agents:
         """
         findings = await self.knowledge.search(question)
         is_strange = not (findings.hits or findings.degraded or names_a_number(question))
-        lead = "" if findings.certainty != "not" else policy.lead_up_to(inquiry.question.text, question)
+        lead = "" if findings.certainty != "not" else policy.lead_up_to(inquiry.question.asked, question)
         if lead:
             question = f"{lead}\n{question}"
             findings = await self.knowledge.search(question)
@@ -300,13 +301,13 @@ class Agents:
         else can fit its own words.
         """
         question = inquiry.question
-        findings = await self.knowledge.search(question.text)
+        findings = await self.knowledge.search(question.asked)
         written = [message.text for message in question.history if isinstance(message, CustomerMessage)]
         before = [text for text in map(without_files, written) if text]
-        leans = bool(before) and policy.refers_back(question.text)
-        if asks_nothing(question.text) or (findings.answerable and not leans):
+        leans = bool(before) and policy.refers_back(question.asked)
+        if asks_nothing(question.asked) or (findings.answerable and not leans):
             return Seen(findings)
-        whole = f"{before[-1]}\n{question.text}" if before else question.text
+        whole = f"{before[-1]}\n{question.asked}" if before else question.asked
         if before:
             together = await self.knowledge.search(whole)
             is_better = leans and together.answerable

@@ -27,6 +27,8 @@ class Question:
     """The episode so far, without this message."""
     covered: Sequence[Message] = ()
     """The messages of those turns of the episode that the history only summarizes."""
+    rest: str = ""
+    """What of the text the agents answer, if code has answered the others. Empty if they answer all of it."""
     heading: str = ""
     """The lines before the answer."""
     files: Sequence[str] = ()
@@ -57,6 +59,11 @@ class Question:
     def whose(self) -> str:
         """The customer's id, unique across workspaces."""
         return f"{self.item.author_team}/{self.item.author}"
+
+    @property
+    def asked(self) -> str:
+        """The text that the agents answer."""
+        return self.rest or self.text
 
     @property
     def message(self) -> CustomerMessage:

@@ -149,8 +149,10 @@ async def try_question(
             trial.ended = reason
         case Answer():
             heading = sentences_of(facts.topics.refused, language)
-            asked = facts.topics.rest or item.words
-            question = Question(item, customer, language, asked, "", 1, (), heading=heading, interrupt=Interrupt())
+            asked, rest = item.words, facts.topics.rest
+            question = Question(
+                item, customer, language, asked, "", 1, (), rest=rest, heading=heading, interrupt=Interrupt()
+            )
             answers = _answers(trial, lambda: agents, called, sentences, limits)
             trial.ended = await answers.answer(question)
         case _:

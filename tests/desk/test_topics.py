@@ -39,6 +39,21 @@ TOPICS = build_topics(DESK)
             ["Prices elsewhere"],
             "Do you price match and where is ORD-12345?",
         ),
+        (
+            "Do you price match? Also, is the bike at https://a.example/b waterproof, and what means error `E-4711`?",
+            ["Prices elsewhere"],
+            "Also, is the bike at https://a.example/b waterproof, and what means error `E-4711`?",
+        ),
+        (
+            "Is it wet? Do you price match? My log:\n> E-4711\nWhat is that?",
+            ["Prices elsewhere"],
+            "Is it wet? My log:\n> E-4711\nWhat is that?",
+        ),
+        (
+            f"Do you price match? {'My tent is broken. ' * 200}Where is my order?",
+            ["Prices elsewhere"],
+            f"{'My tent is broken. ' * 200}Where is my order?",
+        ),
         ("> Do you price match?\nWhere is my order?", [], ""),
         ("`price match`", [], ""),
         ("Is the price a match?", [], ""),

@@ -13,6 +13,7 @@ from bot.cases.staff import Staff
 from bot.cases.step import Stepping
 from bot.clock import Clock
 from bot.conversation import Customer
+from bot.desk.topics import Topics
 from bot.images.reader import ImageReader
 from bot.ingest.interrupts import Interrupts
 from bot.language.sentences import load_sentences
@@ -77,6 +78,7 @@ class TurnParts:
     interrupts: Interrupts | None = None
     images: Any = field(default_factory=lambda: ImageReader(cast("Any", None), lambda: False))
     danger_check: Any = None
+    topics: Topics = field(default_factory=Topics)
 
     @classmethod
     def around(cls, answers: Answers, /, **parts: Any) -> "TurnParts":
@@ -117,6 +119,7 @@ class TurnParts:
             refusals=refusals,
             images=self.images,
             danger_check=self.danger_check,
+            topics=lambda: self.topics,
         )
         dead_letters = DeadLetters(
             self.identities, self.cases, self.relay, NOTHING, self.edits, self.leftovers, notices
