@@ -136,18 +136,17 @@ def is_compound(text: str) -> bool:
 def asked_besides(text: str, is_known: Callable[[str], bool]) -> str:
     """The message without the sentences that are known. Empty if the others ask nothing.
 
-    A statement behind a known sentence may be a matter of its own, and one before it only leads up to it.
+    A statement, too, may be a matter of its own: "My parcel never came."
     """
     others: list[str] = []
-    is_behind = asks = False
+    asks = False
     at = 0
     for piece in _pieces(text):
         if is_known(piece.text):
-            is_behind = True
             others.append(text[at : piece.start].rstrip(" "))
             at = piece.end
             continue
-        asks |= piece.kind != "statement" or (is_behind and _states_something(piece.text))
+        asks |= piece.kind != "statement" or _states_something(piece.text)
     return "".join((*others, text[at:])).strip() if asks else ""
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from bot.desk import policy
 from bot.desk_file.model import DeskFile, PeopleTopic, RefusedTopic
 from bot.desk_file.own_part import MARK
-from bot.language.matching import Matcher, phrase_matcher, unquoted
+from bot.language.matching import Matcher, matcher, phrase_matcher, unquoted
 from bot.language.rhetoric import names_a_number
 
-_MARK = re.compile(rf"\b{MARK}(\d{{1,2}})\b")
+_MARK = re.compile(rf"[-•>#*_~`\"'(\[ \t]{{0,8}}(?<![^\W_]){MARK}(\d{{1,2}})(?![^\W_])[*_~`\"')\].:;!,]{{0,8}}")
+"""A mark with the signs that a model may write around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +50,19 @@ class Topics:
     def find(self, text: str) -> FoundTopics:
         """What the text is about, without what its author quotes. The rest keeps what they quote."""
         own = unquoted(text)
-        person = next((topic for topic, matcher in self.people if matcher.is_in(own)), None)
-        found = [(topic, matcher) for topic, matcher in self.refused if matcher.is_in(own)]
+        person = next((topic for topic, phrases in self.people if phrases.is_in(own)), None)
+        found = [(topic, phrases) for topic, phrases in self.refused if phrases.is_in(own)]
         if not found:
             return FoundTopics(person)
-        matchers = [matcher for _, matcher in found]
+        matchers = [phrases for _, phrases in found]
         rest = policy.asked_besides(text, lambda sentence: _is_only_refused(unquoted(sentence), matchers))
         return FoundTopics(person, tuple(topic for topic, _ in found), rest)
 
 
 def _is_only_refused(sentence: str, matchers: Iterable[Matcher]) -> bool:
-    """Whether a sentence is about a refused topic. One with a number may ask for something else as well."""
-    return any(matcher.is_in(sentence) for matcher in matchers) and not names_a_number(sentence)
+    """Whether a sentence is about a refused topic alone, and neither has a number nor wants something for an order."""
+    wants_more = names_a_number(sentence) or matcher("order_requests").is_in(sentence)
+    return any(each.is_in(sentence) for each in matchers) and not wants_more
 
 
 def build_topics(desk: DeskFile) -> Topics:
@@ -79,8 +81,9 @@ def marked_topic(reply: str, topics: Sequence[RefusedTopic]) -> RefusedTopic | N
 
 
 def without_marks(text: str) -> str:
-    """The text without marks of topics."""
-    return _MARK.sub("", text)
+    """The text without marks of topics. Empty if no letters or digits are left beside them."""
+    rest = _MARK.sub("", text)
+    return rest if rest == text or any(map(str.isalnum, rest)) else ""
 
 
 def sentences_of(topics: Iterable[RefusedTopic], language: str) -> str:

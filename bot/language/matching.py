@@ -41,7 +41,7 @@ PATTERNS = (
         "refuses",
         "declines",
     ),
-    *("unsettled", "questions", "requests", "refers_back", "rhetorical"),
+    *("unsettled", "questions", "requests", "order_requests", "refers_back", "rhetorical"),
     *("handover_requests.patterns", "handover_requests.alone", "handover_requests.beside_alone"),
 )
 """The sections that a matcher reads."""

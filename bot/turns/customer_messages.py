@@ -77,6 +77,7 @@ from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
 from bot.turns.unread_files import about_unread
+from bot.views import cards
 from bot.views.announcements import SAID_FIRST, Offer, greeting, status_text
 
 OVERHEARD = "overheard"
@@ -351,11 +352,14 @@ class CustomerMessages:
         return ended
 
     async def _refuse(self, topics: Sequence[RefusedTopic], incoming: IncomingMessage, case: Case | None) -> str:
-        """Say what the shop says about the topics. If a case waits, its people get the message too."""
+        """Say what the shop says about the topics, and offer a person. If a case waits, its people get the message."""
         await self.leftovers.close(incoming.item)
         if case:
             await self.relay.from_customer(case, incoming.item, incoming.customer, is_helped=True)
-        await self.notices.post(incoming, "refused", escape(sentences_of(topics, incoming.language)))
+        words = escape(sentences_of(topics, incoming.language))
+        ref = str(incoming.item.id)
+        offer = () if case else cards.refusal(self.sentences, incoming.language, words, ref=ref).blocks
+        await self.notices.post(incoming, "refused", words, blocks=offer)
         return "refused"
 
     async def _reopen(self, ended: Case, incoming: IncomingMessage, danger: Danger | None) -> str:

@@ -1,5 +1,6 @@
 """A customer's message with what was read next to it, and our own sentences in its thread."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.clock import Clock
@@ -8,6 +9,7 @@ from bot.desk.topics import NO_TOPICS, FoundTopics
 from bot.ingest.interrupts import Interrupt
 from bot.language.languages import Language
 from bot.language.sentences import Sentences
+from bot.slack.api.transport import Block
 from bot.slack.outbox import Outbox
 from bot.store import outbox, threads
 from bot.store.database import Database
@@ -59,9 +61,9 @@ class Notices:
         words = " ".join(self.sentences.say(incoming.language, each) for each in (key, *more))
         await self.post(incoming, key, words)
 
-    async def post(self, incoming: IncomingMessage, name: str, words: str) -> None:
+    async def post(self, incoming: IncomingMessage, name: str, words: str, *, blocks: Sequence[Block] = ()) -> None:
         """Post words whose `name` is unique among the posts of the row. They are dropped as those of `say` are."""
-        post = _in_thread(incoming, f"turn/{incoming.item.id}/{name}", words)
+        post = _in_thread(incoming, f"turn/{incoming.item.id}/{name}", words, blocks)
         async with self.database.transaction() as tx:
             await outbox.add(tx, post, now=self.clock.now())
         self.outbox.wake()
@@ -72,8 +74,9 @@ class Notices:
         await self.outbox.deliver(_in_thread(incoming, key, words))
 
 
-def _in_thread(incoming: IncomingMessage, key: str, words: str) -> Outgoing:
+def _in_thread(incoming: IncomingMessage, key: str, words: str, blocks: Sequence[Block] = ()) -> Outgoing:
     """Return a post of the assistant in the message's thread."""
     thread = incoming.item.thread
+    payload = {"text": words, "blocks": list(blocks)} if blocks else {"text": words}
     epoch = (thread.key, incoming.epoch)
-    return Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts, epoch=epoch)
+    return Outgoing(key, "post", thread.channel, payload, thread_ts=thread.ts, epoch=epoch)

@@ -97,6 +97,13 @@ def no_answer(sentences: Sentences, language: Language, *, ref: str, perhaps: An
     return Card(sentences.say(language, "no_answer"), (*page, actions(accept, decline)))
 
 
+def refusal(sentences: Sentences, language: Language, words: str, *, ref: str) -> Card:
+    """What the shop says about a topic in mrkdwn, and the button that calls a person. `ref` names the message."""
+    return Card(
+        words, (section(words), actions(button("esc.customer", sentences.say(language, "talk_to_person"), ref)))
+    )
+
+
 def _source_line(sentences: Sentences, language: Language, sources: Sequence[AnswerSource]) -> str:
     links = " · ".join(source_link(source) for source in sources[:SOURCES_SHOWN])
     updated = max((source.updated for source in sources[:SOURCES_SHOWN]), default="")

@@ -30,7 +30,16 @@ TOPICS = build_topics(DESK)
         ("Hi! Do you price match? Thank you!", ["Prices elsewhere"], ""),
         ("Ist es gunstiger bei euch?", ["Prices elsewhere"], ""),
         ("What’s it worth to you?", ["Prices elsewhere"], ""),
-        ("I saw a tent. Do you price match?", ["Prices elsewhere"], ""),
+        ("I saw a tent. Do you price match?", ["Prices elsewhere"], "I saw a tent."),
+        ("My order FD-12345 is lost. Any doping?", ["Doping"], "My order FD-12345 is lost."),
+        (
+            "My parcel never came, I am waiting for 3 weeks. Any doping?",
+            ["Doping"],
+            "My parcel never came, I am waiting for 3 weeks.",
+        ),
+        ("Cancel my order because of doping", ["Doping"], "Cancel my order because of doping"),
+        ("Your doping was bad and I want my money back.", ["Doping"], "Your doping was bad and I want my money back."),
+        ("Bitte storniert das wegen Doping", ["Doping"], "Bitte storniert das wegen Doping"),
         ("Do you price match on doping?", ["Prices elsewhere", "Doping"], ""),
         ("Do you price match? Where is my order?", ["Prices elsewhere"], "Where is my order?"),
         ("Do you price match? My tent is broken.", ["Prices elsewhere"], "My tent is broken."),
@@ -99,3 +108,19 @@ def test_a_models_mark_names_a_topic(reply: str, topic: str | None) -> None:
     found = marked_topic(reply, DESK.refuse)
     assert (found.topic if found else None) == topic
     assert "TOPIC_" not in without_marks(reply).replace("MYTOPIC_2", "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "left"),
+    [
+        ("**TOPIC_1**", ""),
+        ("TOPIC_1.", ""),
+        ("- `TOPIC_1`\n", ""),
+        ("_TOPIC_1_ !", ""),
+        ("Within 30 days.\n**TOPIC_2**", "Within 30 days.\n"),
+        ("...", "..."),
+    ],
+)
+def test_a_mark_takes_the_signs_around_it(reply: str, left: str) -> None:
+    assert without_marks(reply) == left
+    assert (marked_topic(reply, DESK.refuse) is None) is (reply == "...")
