@@ -19,7 +19,7 @@ from typing import NamedTuple
 from bot.desk.courtesies import asks_nothing
 from bot.desk.danger.classifier import Danger, find_danger
 from bot.language.matching import READ_LIMIT, matcher
-from bot.language.rhetoric import WORD, is_about_something, is_rhetorical, only_asks
+from bot.language.rhetoric import WORD, is_about_something, is_rhetorical, names_a_number, only_asks
 
 _CLAUSE_END = re.compile(r"[.!?…:;\n]+")
 CLARIFYING_LIMIT = 300
@@ -136,17 +136,20 @@ def is_compound(text: str) -> bool:
 def asked_besides(text: str, is_known: Callable[[str], bool]) -> str:
     """The message without the sentences that are known. Empty if the others ask nothing.
 
-    A statement, too, may be a matter of its own: "My parcel never came."
+    A statement behind a known sentence may be a matter of its own. One before it leads up to it, unless it wants
+    something for an order or names a number: "My order 12345 never came."
     """
     others: list[str] = []
-    asks = False
+    is_behind = asks = False
     at = 0
     for piece in _pieces(text):
         if is_known(piece.text):
+            is_behind = True
             others.append(text[at : piece.start].rstrip(" "))
             at = piece.end
             continue
-        asks |= piece.kind != "statement" or _states_something(piece.text)
+        counts = is_behind or names_a_number(piece.text) or matcher("order_requests").is_in(piece.text)
+        asks |= piece.kind != "statement" or (counts and _states_something(piece.text))
     return "".join((*others, text[at:])).strip() if asks else ""
 
 

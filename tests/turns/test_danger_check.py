@@ -197,7 +197,7 @@ async def test_danger_that_is_seen_after_the_answer_opens_a_case_behind_it(
         (says("danger"), True),
         (says(""), False),
         ([ModelFailure("refused", "no such key")], False),
-        ([Silence()], False),
+        ([Silence()], True),  # What was sent is paid for, whether or not an answer was waited for.
     ],
 )
 async def test_a_look_that_says_nothing_of_use_or_fails_changes_nothing(
