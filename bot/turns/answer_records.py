@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.agent.messages import AgentMessage, Message, ToolResult, to_json
+from bot.agent.patterns import reworded
 from bot.clock import Clock
 from bot.conversation import ThreadRef
+from bot.desk.topics import without_marks
 from bot.failpoints import failpoint
 from bot.store import spending, threads, turns
 from bot.store.database import Database
@@ -100,6 +102,8 @@ class AnswerRecords:
 def _said_in(place: ThreadRef, asked: Asked, instead: str | None) -> Sequence[Message]:
     """What the thread keeps of the agent's messages: all of them, or one with other words."""
     outcome, reply = asked.outcome, asked.reply
+    if asked.refusal and asked.verdict == "stands":
+        outcome = reworded(outcome, f"{without_marks(outcome.text).strip()}\n\n{asked.refusal}".strip())
     if instead is None and (reply.claim or reply.leak) is not None and not asked.partly:
         instead = reply.said
     if instead is None and not place.is_direct and _holds_private(outcome.messages):

@@ -11,15 +11,17 @@ take               leave what is deleted, stopped, or for others; refuse what is
     _reopen        reopen the solved case
     _ask           no money is left: refuse; the conversation is long: begin anew; else answer
       _begin_anew  say that the conversation is long, and continue with a summary
-      _answer      ask the agents, while the cheap model looks for danger
+      _answer      ask the agents
+_checked           answer or refuse, while the cheap model looks for danger
 look_again         the row was answered before a crash: check its message for danger if that was not done
 """
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases
@@ -273,7 +275,7 @@ class CustomerMessages:
                     return "done", await self._pass_on(case, incoming)
                 return "done", await self._help(case, incoming)
             case Refuse(topics, case):
-                return "done", await self._refuse(topics, incoming, case)
+                return "done", await self._checked(incoming, partial(self._refuse, topics, incoming, case))
             case Thank(case):
                 await self.relay.thanked(case, item)
                 return "done", "thanked"
@@ -396,11 +398,15 @@ class CustomerMessages:
         return replace(incoming, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
 
     async def _answer(self, incoming: IncomingMessage) -> str:
+        return await self._checked(incoming, partial(self._answer_with_files, incoming))
+
+    async def _checked(self, incoming: IncomingMessage, answer: Callable[[], Awaitable[str]]) -> str:
+        """Answer while the cheap model looks for danger in the words."""
         item = incoming.item
         if self.danger_check is None or not incoming.hearing.concerns or not item.message.text:
-            return await self._answer_with_files(incoming)
+            return await answer()
         async with self.danger_check.beside(item, incoming.interrupt) as looking:
-            ended = await self._answer_with_files(incoming)
+            ended = await answer()
             seen = await looking.result()
         if seen is None:
             return ended

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bot.desk.danger.classifier import find_danger
 from bot.language.sentences import load_sentences
 from demo.model.server import open_stand_in
 from tests.stories.stage import Stage
@@ -39,9 +40,11 @@ async def test_a_fallback_at_another_server_answers_while_the_first_is_away(stag
         assert {request["body"]["model"] for request in other.requests} == {"the-other-one"}
 
 
-async def test_the_cheap_model_hears_what_no_word_list_knows(stage: Stage, tmp_path: Path) -> None:
+async def test_the_cheap_model_hears_what_the_classifier_misses(stage: Stage, tmp_path: Path) -> None:
+    words = "How long do returns take? I see no way out."
+    assert find_danger(words) is None
     async with stage.open_world(tmp_path, env={"OPENAI_CHEAP_MODEL": "the-cheap-one"}) as world:
-        asked = await world.customer.says("How long do returns take? Not that it matters, I can't do this anymore.")
+        asked = await world.customer.says(words)
         safe = load_sentences().say("en", "in_crisis")
         await world.customer.reads(asked, having=lambda seen: safe in seen.text)
         await world.card_of(asked)
