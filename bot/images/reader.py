@@ -72,8 +72,9 @@ class ImageReader:
         return ReadFiles(images, unread)
 
     def _may_read(self, file: AttachedFile) -> bool:
-        """Whether a file is worth fetching: Slack knows its id, and says by its name that it is an image."""
-        return self._takes_images() and bool(file.id) and file.mimetype.startswith("image/")
+        """Whether a file may be an image. Of another organisation's file, an event tells the id alone."""
+        is_likely = not file.mimetype or file.mimetype.startswith("image/")
+        return self._takes_images() and bool(file.id) and is_likely
 
     async def _read_all(self, files: Sequence[AttachedFile]) -> list[Image | Unread]:
         """Read images side by side. What is not there when the time is up is not waited for."""
@@ -93,15 +94,18 @@ class ImageReader:
             return "too_large"
         try:
             async with self._places:
-                return await resized(await self._fetch(file))
+                content = await self._fetch(file)
+                return "no_image" if content is None else await resized(content)
         except NotPassedOn as error:
             return "too_large" if error.refusal == "too_large" else "not_fetched"
         except (SlackRefused, SlackUnanswered, TimeoutError, OSError):
             return "not_fetched"
 
-    async def _fetch(self, file: AttachedFile) -> bytes:
+    async def _fetch(self, file: AttachedFile) -> bytes | None:
+        """The content. None if Slack says that it is no image."""
         async with asyncio.timeout(FETCH_TIMEOUT):
-            return await self._files.fetch(await self._files.find(file.id), limit=_BYTES)
+            found = await self._files.find(file.id)
+            return await self._files.fetch(found, limit=_BYTES) if found.mimetype.startswith("image/") else None
 
 
 async def resized(content: bytes) -> Image | Unread:

@@ -118,3 +118,13 @@ async def test_the_process_that_unpacks_images_knows_no_keys(
     await reader.read([LAMP])
     assert started
     assert "SLACK_BOT_TOKEN" not in started[0]
+
+
+@pytest.mark.parametrize(("mimetype", "unread"), [("image/png", []), ("application/pdf", [("", "no_image")])])
+async def test_of_another_organisations_file_slack_is_asked_what_it_is(
+    host: FileHost, reader: ImageReader, mimetype: str, unread: list[tuple[str, Unread]]
+) -> None:
+    host.file["mimetype"] = mimetype
+    read = await reader.read([AttachedFile(SOURCE, "", "", 0)])
+    assert (len(read.images), read.unread) == (1 - len(unread), unread)
+    assert len(host.bearers) == len(read.images)
