@@ -2,7 +2,7 @@
 
 find_danger      Returns the class of a message, or None for an ordinary one.
 load_classifier  Loads the shipped weights with the built-in embedder, once a process.
-Classifier       A linear model over words, word pairs, letter n-grams, opening and embedding of a text.
+Classifier       A linear model over words, word pairs, letter n-grams and the embedding of a text.
 feature_ids      Returns the features of a text, as rows of the weights.
 
 `make train-danger` learns the weights from the sentences in evals/danger/train, all five languages together.
@@ -47,8 +47,6 @@ READ_LIMIT = 12_000
 """Characters of a message that are read."""
 WINDOW_WORDS = 45
 """Words that are classified together. A longer message is read in windows that overlap by half."""
-OPENING_WORDS = 3
-"""Words at the start of a text of which each length is a feature."""
 WORD_LETTERS = 40
 """Letters of a word that are read."""
 KNOWN_WORDS = 20_000
@@ -136,14 +134,9 @@ def _windows(words: Sequence[str]) -> Iterator[str]:
 
 
 def feature_ids(text: str) -> NDArray[np.int64]:
-    """The rows of a text's features, without duplicates. One of them is a feature that every text has.
-
-    What a text opens with, and whether it is a question, tell who asks about danger from who is in it.
-    """
+    """The rows of a text's features, without duplicates. One of them is a feature that every text has."""
     words = words_of(text)
-    asks = "?" if text.rstrip().endswith("?") else "."
-    opening = (" ".join(words[:length]) for length in range(1, OPENING_WORDS + 1))
-    ids = {_hashed("^"), _hashed(f"^{asks}"), *(_hashed(f"^{each}{asks}") for each in opening)}
+    ids = {_hashed("^")}
     for place, word in enumerate(words):
         ids.update(_ids_of_word(word))
         if place > 0:
