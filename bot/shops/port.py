@@ -18,6 +18,9 @@ OrderStatus = Literal[
     "shipped",
     "delivered",
     "cancelled",
+    "return_requested",
+    "exchange_requested",
+    "partly_returned",
     "returned",
     "refunded",
     "unknown",
@@ -93,12 +96,71 @@ class Money:
 
 
 @dataclass(frozen=True, slots=True)
+class Address:
+    """Where something is sent. It is shown whole only to its customer in an offer, and to staff who approve it."""
+
+    name: str
+    line1: str
+    city: str
+    country: str
+    """The two letters of ISO 3166-1, or the shop's word."""
+    line2: str = ""
+    region: str = ""
+    postal_code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OrderLine:
     """One article of an order."""
 
     title: str
     quantity: int
     unit_price: Money
+    id: str = ""
+    """The shop's id, else "1" to "n" in the order's own order. Two equal articles stay two lines."""
+    product_id: str = ""
+    variant_id: str = ""
+    options: str = ""
+    """The variant in words, such as `M, moss`."""
+    returnable: int | None = None
+    """How many pieces can still be returned. None if the shop does not say."""
+    cancellable: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One form of a product that can be bought."""
+
+    id: str
+    title: str
+    price: Money
+    available: int | None = None
+    """How many there are. None if the shop does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """An article with its variants."""
+
+    id: str
+    title: str
+    variants: tuple[Variant, ...]
+
+
+PaymentKind = Literal["card", "wallet", "gift_card", "bank", "store_credit", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentMethod:
+    """A way in which a customer pays or paid."""
+
+    method_id: str
+    kind: PaymentKind
+    label: str
+    """Never more than the brand and the last four digits."""
+    amount: Money | None = None
+    """What an order was paid with it, or what a gift card still holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +188,15 @@ class Order:
     """Empty until something has been handed to a carrier."""
     ships_to: str = ""
     """City and country, for the customer to recognize; never the street."""
+    state: str = ""
+    """The shop's own word for the status, for rules only."""
+    delivered_at: datetime | None = None
+    revision: str = ""
+    """Whatever changes when the order changes. Empty if the shop does not say."""
+    refundable: Money | None = None
+    refunded: Money | None = None
+    payments: tuple[PaymentMethod, ...] = ()
+    address: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
