@@ -45,7 +45,8 @@ from bot.desk.own_words import OwnWords, instructions
 from bot.desk.rewriting import SecondLook, build_rewriter, look_for_staff
 from bot.desk.summing_up import build_summarizer
 from bot.desk.topics import build_topics
-from bot.desk_file.live import LiveDesk
+from bot.desk_file.model import DeskFile
+from bot.desk_file.reading import read_desk_file
 from bot.drafts.drafts import Drafting, build_writer, load_voices
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
 from bot.guard.claim_patterns import Wording, load_wordings
@@ -84,6 +85,7 @@ from bot.integrations import (
 from bot.language.matching import load_matchers
 from bot.language.sentences import Sentences, load_sentences
 from bot.learning.suggestions import Learning, build_learners
+from bot.live_files import LiveFile
 from bot.models.prices import Prices, load_prices
 from bot.models.warm_up import warm_up
 from bot.private_files import make_private
@@ -192,7 +194,7 @@ class App:
     metrics: Metrics
     slack: SlackClient
     clock: Clock
-    desk: LiveDesk
+    desk: LiveFile[DeskFile]
     background: set[asyncio.Task[None]]
     """Work that outlives its request. It ends with the server."""
     watches: set[asyncio.Task[None]]
@@ -334,7 +336,7 @@ class Surroundings:
     """The phrases in which an answer can claim an action."""
     voices: Sequence[str]
     """The instructions for drafts."""
-    desk: LiveDesk
+    desk: LiveFile[DeskFile]
     """The desk file in force."""
     membership: Membership
 
@@ -344,7 +346,7 @@ async def _open_surroundings(
 ) -> tuple["HttpServer", Surroundings]:
     """Open what lies outside. The server comes first, and says what the start waits for."""
     clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
-    desk = LiveDesk(settings.desk_file)
+    desk = LiveFile(settings.desk_file, read_desk_file, without=DeskFile(), name="the desk file")
     prices = load_prices(settings.model_prices)
     if faults := price_faults(settings, prices):
         raise ConfigurationError(faults)

@@ -5,9 +5,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from bot.checked_files import FileFaulty
 from bot.desk.team import BUILT_IN_TOOLS
 from bot.desk_file.model import ELSEWHERE, DeskFile, json_schema
-from bot.desk_file.reading import DeskFileFaulty, read_desk_file
+from bot.desk_file.reading import read_desk_file
 from bot.errors import ConfigurationError
 from bot.language.languages import DEFAULT, languages
 from bot.settings import Settings
@@ -23,7 +24,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         raise ConfigurationError(["desk check: name a file, or set DESK_FILE"])
     try:
         desk = read_desk_file(path)
-    except DeskFileFaulty as error:
+    except FileFaulty as error:
         for fault in error.found:
             print(f"wrong: {path}: {fault}")
         return 2

@@ -8,8 +8,9 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
+from bot.checked_files import Part
 from bot.desk_file.countries import countries
 from bot.language.languages import DEFAULT, Language, languages
 
@@ -96,12 +97,6 @@ Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 Label = Annotated[Line, Field(max_length=70)]
 
 
-class Part(BaseModel):
-    """A part of the file. Unknown keys are faults."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
 class Assistant(Part):
     """How the assistant appears."""
 
@@ -148,7 +143,7 @@ class Helplines(Part):
 
     emergency: Annotated[Line, Field(max_length=60)] = ""
     """The number to call if somebody is in danger."""
-    crisis: Sentences = {}
+    crisis: Sentences = Field(default={})
     """Who listens to a person who thinks of suicide: a name and a number, and when somebody answers."""
 
 

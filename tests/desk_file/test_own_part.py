@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.checked_files import FileFaulty
 from bot.desk_file.model import DeskFile
 from bot.desk_file.own_part import own_part
-from bot.desk_file.reading import OWN_PART_LIMIT, DeskFileFaulty, read_desk_file
+from bot.desk_file.reading import OWN_PART_LIMIT, read_desk_file
 
 
 def test_the_parts_are_in_a_fixed_order_whatever_that_of_the_file() -> None:
@@ -33,5 +34,5 @@ def test_what_adds_too_much_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "desk.yml"
     words = "word " * 39
     file.write_text("glossary:\n" + "".join(f"  term {number}: {words}\n" for number in range(40)))
-    with pytest.raises(DeskFileFaulty, match=f"at most {OWN_PART_LIMIT:,} are possible"):
+    with pytest.raises(FileFaulty, match=f"at most {OWN_PART_LIMIT:,} are possible"):
         read_desk_file(file)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.checked_files import FileFaulty
 from bot.desk.topics import build_topics
 from bot.desk_file.model import DeskFile, json_schema
-from bot.desk_file.reading import FORMS, DeskFileFaulty, read_desk_file
+from bot.desk_file.reading import FORMS, read_desk_file
 from bot.errors import ConfigurationError
 from tests.contracts.tree import ROOT, read
 
@@ -57,7 +58,7 @@ def written(folder: Path, text: str | bytes) -> Path:
 
 
 def faults(folder: Path, text: str | bytes) -> list[str]:
-    with pytest.raises(DeskFileFaulty) as raised:
+    with pytest.raises(FileFaulty) as raised:
         read_desk_file(written(folder, text))
     assert raised.value.faults == tuple(f"DESK_FILE: {folder / 'desk.yml'}: {fault}" for fault in raised.value.found)
     return [str(fault) for fault in raised.value.found]

@@ -1,14 +1,19 @@
-"""The desk file in force while it changes."""
+"""A file in force while it changes, at the example of the desk file."""
 
 from pathlib import Path
 
 import pytest
 
-from bot.desk_file.live import LiveDesk
 from bot.desk_file.model import DeskFile
+from bot.desk_file.reading import read_desk_file
 from bot.errors import ConfigurationError
+from bot.live_files import LiveFile
 
 pytestmark = pytest.mark.asyncio
+
+
+def live_desk(path: Path | None) -> LiveFile[DeskFile]:
+    return LiveFile(path, read_desk_file, without=DeskFile(), name="the desk file")
 
 
 def loud(desk: DeskFile) -> str:
@@ -20,7 +25,7 @@ def loud(desk: DeskFile) -> str:
 async def test_a_good_file_replaces_what_was_built_from_the_one_before(tmp_path: Path) -> None:
     file = tmp_path / "desk.yml"
     file.write_text("shop: One\n")
-    live = LiveDesk(file)
+    live = live_desk(file)
     shop = live.follow(loud)
     file.write_text("shop: Two\n")
     assert (live.current().shop, shop()) == ("One", "ONE")
@@ -32,7 +37,7 @@ async def test_a_good_file_replaces_what_was_built_from_the_one_before(tmp_path:
 async def test_a_file_with_a_fault_changes_nothing_until_it_is_mended(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "desk.yml"
     file.write_text("shop: One\n")
-    live = LiveDesk(file)
+    live = live_desk(file)
     names, shop = live.follow(lambda desk: desk.shop), live.follow(loud)
     if text is None:
         file.unlink()
@@ -48,11 +53,11 @@ async def test_a_file_with_a_fault_changes_nothing_until_it_is_mended(tmp_path: 
 
 
 async def test_without_a_file_every_default_is_in_force_and_nothing_is_read_again() -> None:
-    live = LiveDesk(None)
+    live = live_desk(None)
     await live.reload()
     assert (live.current(), live.fault) == (DeskFile(), None)
 
 
 async def test_a_faulty_file_is_refused_at_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
-        LiveDesk(tmp_path / "none.yml")
+        live_desk(tmp_path / "none.yml")
