@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.errors import ConfigurationError
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
 class Part(BaseModel):
@@ -69,8 +69,8 @@ class FileFormat(Generic[Model]):
     """The most bytes of a file."""
     forms: Mapping[str, str]
     """Key -> the right form. A list's entries and a mapping's names are left out of the key."""
-    check: Callable[[Model], Iterator[str]] | None = None
-    """Finds what is wrong with a file as a whole."""
+    check: Callable[[Model], Iterator[tuple[KeyPath, str]]] | None = None
+    """Finds what is wrong with a file whose parts are right: where, and what."""
 
     def read(self, path: Path) -> Model:
         """The file.
@@ -106,21 +106,19 @@ class FileFormat(Generic[Model]):
             file = self.model.model_validate(entries)
         except ValidationError as error:
             raise self._faulty(path, [*self._faults(error, reader.places)]) from None
-        if self.check and (found := [Fault(1, 1, "", problem) for problem in self.check(file)]):
+        if self.check and (found := [_fault(reader.places, *each) for each in self.check(file)]):
             raise self._faulty(path, found)
         return file
 
     def _faulty(self, path: Path, found: Sequence[Fault]) -> FileFaulty:
         return FileFaulty(path, found, setting=self.setting)
 
-    def _faults(self, error: ValidationError, places: Mapping[Path_, yaml.Mark]) -> Iterator[Fault]:
+    def _faults(self, error: ValidationError, places: Mapping[KeyPath, yaml.Mark]) -> Iterator[Fault]:
         for each in error.errors():
             path = tuple(part for part in each["loc"] if part != "[key]")
-            place = next(places[path[:end]] for end in range(len(path), -1, -1) if path[:end] in places)
-            problem, form = self._problem(each, path)
-            yield Fault(place.line + 1, place.column + 1, _named(path), problem, form)
+            yield _fault(places, path, *self._problem(each, path))
 
-    def _problem(self, error: Any, path: Path_) -> tuple[str, str]:
+    def _problem(self, error: Any, path: KeyPath) -> tuple[str, str]:
         context = error.get("ctx", {})
         form = form_of(path, self.forms)
         match error["type"]:
@@ -135,6 +133,10 @@ class FileFormat(Generic[Model]):
                 return "must be a text", form
             case "int_type" | "int_parsing":
                 return "must be a whole number", form
+            case "less_than_equal":
+                return f"must be at most {context['le']:,}", form
+            case "greater_than_equal":
+                return f"must be at least {context['ge']:,}", form
             case "tuple_type":
                 return "must be a list", form
             case "model_type" | "dict_type" | "mapping_type":
@@ -150,7 +152,13 @@ class FileFormat(Generic[Model]):
                 return str(error["msg"]).removeprefix("Value error, "), form
 
 
-def form_of(path: Path_, forms: Mapping[str, str]) -> str:
+def _fault(places: Mapping[KeyPath, yaml.Mark], path: KeyPath, problem: str, form: str = "") -> Fault:
+    """A fault at the place of the path, or of what holds it."""
+    place = next(places[path[:end]] for end in range(len(path), -1, -1) if path[:end] in places)
+    return Fault(place.line + 1, place.column + 1, _named(path), problem, form)
+
+
+def form_of(path: KeyPath, forms: Mapping[str, str]) -> str:
     """The right form of what is at a path."""
     key = ""
     for part in path:
@@ -170,7 +178,7 @@ def _quoted(expected: str) -> Iterator[str]:
     yield from expected.split("'")[1::2]
 
 
-def _keys_beside(path: Path_, model: type[BaseModel]) -> list[str]:
+def _keys_beside(path: KeyPath, model: type[BaseModel]) -> list[str]:
     """The keys that are possible at the place of the path's last key."""
     at_name = False
     for part in path[:-1]:
@@ -198,7 +206,7 @@ def _is_mapping(annotation: Any) -> bool:
     return get_origin(annotation) is Mapping or any(_is_mapping(each) for each in get_args(annotation))
 
 
-def _named(path: Path_) -> str:
+def _named(path: KeyPath) -> str:
     """The path as people write it, such as `refuse[0].say`."""
     named = ""
     for part in path:
@@ -211,7 +219,7 @@ class _Reader:
 
     def __init__(self, forms: Mapping[str, str]) -> None:
         self._forms = forms
-        self.places: dict[Path_, yaml.Mark] = {}
+        self.places: dict[KeyPath, yaml.Mark] = {}
         """Path -> where it begins: a mapping's entry at its key."""
         self.faults: list[Fault] = []
 
@@ -230,7 +238,7 @@ class _Reader:
             return {}
         return {} if node is None else self._value(node, ())
 
-    def _value(self, node: yaml.Node, path: Path_) -> Any:
+    def _value(self, node: yaml.Node, path: KeyPath) -> Any:
         self.places.setdefault(path, node.start_mark)
         match node:
             case yaml.MappingNode():
@@ -240,7 +248,7 @@ class _Reader:
             case _:
                 return None if node.tag.endswith(":null") else node.value
 
-    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         entries: dict[str, Any] = {}
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""

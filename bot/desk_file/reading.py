@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot.checked_files import FileFormat
+from bot.checked_files import FileFormat, KeyPath
 from bot.desk_file.model import DeskFile
 from bot.desk_file.own_part import own_part
 
@@ -46,10 +46,10 @@ def read_desk_file(path: Path) -> DeskFile:
     return _FORMAT.read(path)
 
 
-def _check(desk: DeskFile) -> Iterator[str]:
+def _check(desk: DeskFile) -> Iterator[tuple[KeyPath, str]]:
     if (length := len(own_part(desk))) > OWN_PART_LIMIT:
         told = f"adds {length:,} characters to the instructions, and at most {OWN_PART_LIMIT:,} are possible"
-        yield f"{told}: shorten rules, topics and glossary"
+        yield (), f"{told}: shorten rules, topics and glossary"
 
 
 _FORMAT = FileFormat(DeskFile, setting="DESK_FILE", size_limit=SIZE_LIMIT, forms=FORMS, check=_check)

@@ -23,6 +23,8 @@ from typing import Annotated, cast
 import pytest
 from pydantic import Field
 
+from bot.actions.patterns import TEXT_LIMIT as PATTERN_LIMIT
+from bot.actions.patterns import Pattern
 from bot.agent.messages import CustomerMessage, StaffMessage, ToolResult
 from bot.agent.patterns import _unmarked, _version
 from bot.agent.replies import _new_part
@@ -305,6 +307,7 @@ DESK = DeskFile.model_validate(
     }
 )
 TOPICS = build_topics(DESK)
+POLICY_PATTERN = Pattern(r"((a|a.|[^1])*|(\w+-?)*)+x{2,20}")
 
 READERS: dict[str, Callable[[str], object]] = {
     # What comes in
@@ -430,6 +433,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "records": lambda text: read_records([result(text), result(f'{{"order":"1","total":"{text}"}}')]),
     "known": lambda text: known_from([result(text)]),
     "grounds": lambda text: grounds(text).bear(CLAIM),
+    "pattern of a policy": lambda text: [POLICY_PATTERN.matches(text[:size]) for size in (100, PATTERN_LIMIT, LENGTH)],
 }
 
 
@@ -440,6 +444,8 @@ UNREAD = {
             "bot.cli.terminal",
             "bot.cli.trying",
             "bot.settings",
+            "bot.actions.clauses",
+            "bot.actions.policy_file",
             "bot.cases.hours",
             "bot.help_center.recurrence",
             "bot.desk.prompts",
