@@ -176,7 +176,7 @@ class Outcome:
     reference: str = ""
     """What the shop's own staff find the change by."""
     money: Money | None = None
-    """What really moved. None if the shop does not say."""
+    """What really moved: never more than was confirmed, but it can be less. None if the shop does not say."""
     order: Order | None = None
     """The order after the change, if the shop returned it."""
     lines: tuple[str, ...] = ()
@@ -194,6 +194,10 @@ class Throttled(ShopUnavailable):
 
 class NotSupported(ShopUnavailable):
     """The shop cannot do this kind of action, or not with these arguments."""
+
+    def __init__(self, message: str, reason: RefusalReason = "other") -> None:
+        super().__init__(message)
+        self.reason: RefusalReason = reason
 
 
 class ProductBackend(Protocol):
@@ -236,6 +240,7 @@ class ActionBackend(Protocol):
         """Send the request once.
 
         It raises nothing of the shop's: `unavailable` says that no byte left, `unknown` that it may have taken effect.
+        Whoever cancels it knows as little as after `unknown`.
         """
         ...
 

@@ -1,192 +1,253 @@
-"""A shop that speaks the REST contract of docs/reference/shop-api.md.
+"""A shop that speaks the REST contract of docs/reference/shop-api.md: what it can change, and how it is asked to.
 
-What the shop sends is checked before it is used: size, form, identity, owner. No request carries an id that does not
-look like one, no redirect is followed, and an answer is read only up to a limit.
+A request is rendered once, from what the customer confirmed, and sent as it was stored. What came of it is decided by
+the shop's closed words alone; an answer that is not the contract's, or not about this action, says nothing.
 """
 
 import asyncio
 import logging
-import re
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from uuid import UUID
 
-import aiohttp
-from pydantic import BaseModel, ValidationError
-from yarl import URL
+import orjson
+from pydantic import ValidationError
 
-from bot.alerts import Alerts
 from bot.conversation import ShopCustomer
-from bot.shops.port import Order, Parcel, ShopRefuses, ShopUnavailable
-from bot.shops.wire import (
-    CUSTOMER_ID,
-    ORDER_ID,
-    TRACKING_NUMBER,
-    CustomersAnswer,
-    OrderAnswer,
-    OrdersAnswer,
-    ParcelAnswer,
-    RefusalAnswer,
+from bot.shops.action_wire import (
+    KEY_HOURS,
+    ActionBody,
+    CapabilitiesAnswer,
+    Expected,
+    OutcomeAnswer,
+    QuoteAnswer,
+    refusal_reason,
 )
+from bot.shops.actions import (
+    ActionKind,
+    ActionRequest,
+    Arguments,
+    KindSpec,
+    NotSupported,
+    Outcome,
+    Quote,
+)
+from bot.shops.port import Money, Order, ShopUnavailable, Variant
+from bot.shops.quoting import IRREVERSIBLE, OF_NO_ORDER, compute_quote
+from bot.shops.rest_client import (
+    ANSWER_LIMIT,
+    NotSent,
+    Reply,
+    RestClient,
+    Unanswered,
+    faulty_fields,
+    open_rest_client,
+)
+from bot.shops.rest_lookups import DEADLINE, RestLookups, check_customer
+
+__all__ = ["ANSWER_LIMIT", "RestShop", "open_rest_shop"]
 
 logger = logging.getLogger(__name__)
 
-DEADLINE = 9.5
-"""Seconds for one question of ours, with all its requests: a little less than the 10 s that a tool has."""
-ANSWER_LIMIT = 256 * 1024
-"""Bytes of one answer. A longer one is not used at all."""
-ORDERS_LIMIT = 100
-"""Orders of one customer that are asked for, newest first."""
-CONNECTIONS = 20
-"""Requests to the shop at the same time."""
-
-_EMAIL = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,189}")
-
-_Answer = TypeVar("_Answer", bound=BaseModel)
+ACTION_DEADLINE = 14.0
+"""Seconds for a request that changes something: a little less than the 15 s that a process has to end."""
+CAPABILITIES_SECONDS = 60.0
+"""How long what the shop can do is remembered."""
+CAPABILITIES_DEADLINE = 3.0
+"""Seconds for asking what the shop can do. A customer's turn waits for it."""
+FAILURE_SECONDS = 10.0
+"""How long a shop that did not say what it can do is not asked again."""
+_SURELY_REFUSED = frozenset({400, 401, 403, 404, 405, 409, 412, 413, 422, 428})
+"""Statuses of a shop that did nothing, if the contract's error body comes with them."""
 
 
 @asynccontextmanager
-async def open_rest_shop(url: str, token: str, *, deadline: float = DEADLINE) -> AsyncIterator["RestShop"]:
+async def open_rest_shop(
+    url: str, token: str, *, deadline: float = DEADLINE, action_deadline: float = ACTION_DEADLINE
+) -> AsyncIterator["RestShop"]:
     """The shop at `url`, asked with the bearer `token`. It connects at the first question."""
-    session = aiohttp.ClientSession(
-        # Compressed answers are refused: unpacking could turn a small body into a large one.
-        headers={
-            "Authorization": f"Bearer {token}",
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-        },
-        auto_decompress=False,
-        connector=aiohttp.TCPConnector(limit=CONNECTIONS),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None),
-    )
-    async with session:
-        yield RestShop(session, url.rstrip("/"), deadline=deadline)
+    async with open_rest_client(url, token) as client:
+        yield RestShop(client, deadline=deadline, action_deadline=action_deadline)
 
 
-class RestShop:
-    """An OrderBackend and a ShippingBackend over HTTP."""
+class RestShop(RestLookups):
+    """A shop over HTTP: the look-ups, and an ActionBackend."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str, *, deadline: float) -> None:
-        self._session = session
-        self._url = url
-        self._deadline = deadline
-        self._alerts = Alerts()
+    def __init__(self, client: RestClient, *, deadline: float, action_deadline: float = ACTION_DEADLINE) -> None:
+        super().__init__(client, deadline=deadline)
+        self._action_deadline = action_deadline
+        self._kinds: Mapping[ActionKind, KindSpec] | None = None
+        self._asked_again_at = 0.0
+        self._asking = asyncio.Lock()
 
-    async def find_customer(self, email: str) -> ShopCustomer | None:
-        """See OrderBackend."""
-        if not _EMAIL.fullmatch(email):
-            return None
-        async with self._in_time():
-            answer = await self._ask("/customers", CustomersAnswer, email=email)
-        # Compared once more: a shop that ignores the query would make everyone its first customer.
-        matching = [one for one in answer.customers if one.email.casefold() == email.casefold()] if answer else []
-        if len(matching) > 1:
-            logger.warning("the shop has several customers with one address; none is taken")
-        return matching[0].read() if len(matching) == 1 else None
+    async def kinds(self) -> Mapping[ActionKind, KindSpec]:
+        """See ActionBackend. The answer is remembered for CAPABILITIES_SECONDS, and longer while the shop is silent."""
+        async with self._asking:
+            if time.monotonic() >= self._asked_again_at:
+                try:
+                    async with self._client.in_time(min(CAPABILITIES_DEADLINE, self._deadline)):
+                        self._kinds = _kinds_of(
+                            await self._client.get("/capabilities", CapabilitiesAnswer, may_lack=True)
+                        )
+                    self._asked_again_at = time.monotonic() + CAPABILITIES_SECONDS
+                except ShopUnavailable:
+                    self._asked_again_at = time.monotonic() + FAILURE_SECONDS
+            if self._kinds is None:
+                raise ShopUnavailable("the shop does not say what it can do")
+            return self._kinds
 
-    async def list_orders(self, customer: ShopCustomer) -> tuple[Order, ...]:
-        """See OrderBackend. It returns at most ORDERS_LIMIT orders."""
-        async with self._in_time():
-            return await self._orders_of(customer)
+    async def quote(self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> Quote:
+        """See ActionBackend. A shop without quotes is asked for the variants and payment methods that are named."""
+        _check(customer, kind, order, arguments)
+        async with self._client.in_time(self._deadline):
+            spec = (await self.kinds()).get(kind)
+            if spec is None:
+                raise NotSupported(f"the shop does not do {kind}", "not_allowed")
+            if not spec.has_quotes:
+                variants = await self._variants(customer, order, arguments) if order else {}
+                methods = await self.payment_methods(customer) if arguments.method else ()
+                return compute_quote(kind, order, arguments, variants=variants, methods=methods)
+            answer = await self._client.ask("/quotes", QuoteAnswer, _body(customer, kind, arguments))
+        if isinstance(answer, str):
+            raise NotSupported(f"the shop refuses to quote {kind}", refusal_reason(answer))
+        return _sound(answer.read(irreversible=spec.irreversible), order, arguments)
 
-    async def get_order(self, customer: ShopCustomer, order_id: str) -> Order | None:
-        """See OrderBackend."""
-        if not re.fullmatch(ORDER_ID, order_id):
-            return None
-        async with self._in_time():
-            answer = await self._ask(f"/orders/{order_id}", OrderAnswer)
-        if answer is None:
-            return None
-        if answer.id != order_id:
-            raise ShopUnavailable("the shop answered with another order than it was asked for")
-        if answer.customer_id != customer.id:
-            logger.warning("an order of somebody else was asked for", extra={"customer": customer.id})
-            return None
-        return answer.read()
+    def render(
+        self,
+        customer: ShopCustomer,
+        kind: ActionKind,
+        order: Order | None,
+        arguments: Arguments,
+        *,
+        quote: Quote,
+        key: str,
+    ) -> ActionRequest:
+        """See ActionBackend. The body names the money that the customer was shown: the shop moves no other."""
+        _check(customer, kind, order, arguments)
+        headers = {"Content-Type": "application/json", "Idempotency-Key": str(UUID(key))}
+        if order and order.revision:
+            headers["If-Match"] = f'"{order.revision}"'
+        body = _body(customer, kind, arguments, money=_plain(quote.money))
+        return ActionRequest("POST", "/actions", headers, body.decode())
 
-    async def track(self, customer: ShopCustomer, tracking_number: str) -> Parcel | None:
-        """See ShippingBackend. The customer's orders are read first: no other tracking number is ever asked about."""
-        if not re.fullmatch(TRACKING_NUMBER, tracking_number):
-            return None
-        async with self._in_time():
-            orders = await self._orders_of(customer)
-            own = {order.id for order in orders if tracking_number in _numbers(order)}
-            if not own:
-                return None
-            answer = await self._ask(f"/parcels/{tracking_number}", ParcelAnswer)
-        if answer is None:
-            return None
-        if answer.tracking_number != tracking_number or answer.order_id not in own:
-            raise ShopUnavailable("the shop answered with another parcel than it was asked for")
-        return answer.read()
-
-    async def _orders_of(self, customer: ShopCustomer) -> tuple[Order, ...]:
-        if not re.fullmatch(CUSTOMER_ID, customer.id):
-            raise ShopUnavailable("the customer's id is not one that the shop's contract allows")
-        answer = await self._ask(f"/customers/{customer.id}/orders", OrdersAnswer, limit=str(ORDERS_LIMIT))
-        if answer is None:
-            return ()
-        own = [order.read() for order in answer.orders if order.customer_id == customer.id]
-        if len(own) < len(answer.orders):
-            message = "the shop listed orders of somebody else; left out"
-            self._alerts.tell(logger, message, about="", customer=customer.id)
-        return tuple(sorted(own, key=lambda order: order.placed_at, reverse=True))
-
-    @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
+    async def send(self, request: ActionRequest) -> Outcome:
+        """See ActionBackend."""
         try:
-            async with asyncio.timeout(self._deadline):
-                yield
-        except TimeoutError:
-            raise ShopUnavailable(f"the shop did not answer within {self._deadline:g} s") from None
-
-    async def _ask(self, path: str, kind: type[_Answer], **query: str) -> _Answer | None:
-        """One answer, checked. None for the contract's own "not found"."""
+            expected = ActionBody.model_validate_json(request.body).expected()
+        except ValidationError:
+            logger.error("a stored request is none of ours; it was not sent")
+            return Outcome("unavailable")
         try:
-            url = URL(self._url + path).update_query(query)
-            async with self._session.get(url, allow_redirects=False) as response:
-                body = await _read(response)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            if isinstance(error, TimeoutError):
-                raise
-            raise ShopUnavailable(f"the shop cannot be reached: {type(error).__name__}") from error
-        if response.status == 200:
-            return self._parsed(kind, body)
-        if response.status == 404 and _error_code(body) == "not_found":
-            return None
-        if response.status in (401, 403):
-            self._alerts.tell(logger, "the shop refuses SHOP_TOKEN", about="", status=response.status)
-            raise ShopRefuses(f"the shop refuses it with status {response.status}")
-        raise ShopUnavailable(f"the shop answered with status {response.status}")
+            reply = await self._client.act(request, seconds=self._action_deadline)
+        except NotSent as error:
+            logger.warning("the shop cannot be reached; the action was not sent", extra={"error": str(error)})
+            return Outcome("unavailable")
+        except Unanswered as error:
+            logger.warning("the shop did not answer; it may have acted", extra={"error": str(error)})
+            return Outcome("unknown")
+        return self._outcome(reply, expected)
 
-    def _parsed(self, kind: type[_Answer], body: bytes) -> _Answer:
+    async def outcome(self, customer: ShopCustomer, kind: ActionKind, *, key: str, before: Order | None) -> Outcome:
+        """See ActionBackend. The shop is asked by the key, and `before` says what its answer can be about."""
+        check_customer(customer)
         try:
-            return kind.model_validate_json(body)
+            async with self._client.in_time(self._deadline):
+                answer = await self._client.get(f"/actions/{UUID(key)}", OutcomeAnswer)
+        except ShopUnavailable:
+            return Outcome("unavailable")
+        if answer is None:
+            return Outcome("not_found")
+        return self._compared(answer.read(), _expected_of(customer, before))
+
+    async def _variants(self, customer: ShopCustomer, order: Order, arguments: Arguments) -> Mapping[str, Variant]:
+        """The variants of the products whose lines are swapped."""
+        swapped = {swap.line for swap in arguments.swaps}
+        products = sorted({line.product_id for line in order.lines if line.id in swapped and line.product_id})
+        found = [await self.get_product(customer, product) for product in products]
+        return {variant.id: variant for product in found if product for variant in product.variants}
+
+    def _outcome(self, reply: Reply, expected: Expected) -> Outcome:
+        code = reply.error_code()
+        if reply.status in (401, 403):
+            self._client.refuses_token(reply.status)
+        if reply.status == 409 and code == "in_progress":
+            return Outcome("in_progress")
+        if code and reply.status in _SURELY_REFUSED:
+            return Outcome("refused", reason=refusal_reason(code))
+        if reply.status not in (200, 201, 202):
+            logger.warning("the shop's answer to an action is none", extra={"status": reply.status})
+            return Outcome("unknown")
+        try:
+            answer = OutcomeAnswer.model_validate_json(reply.body)
         except ValidationError as error:
-            fields = sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)})
-            about, message = kind.__name__, "the shop's answer breaks its contract"
-            self._alerts.tell(logger, message, about=about, answer=about, fields=fields[:8])
-            raise ShopUnavailable("the shop's answer is not what its contract says") from None
+            self._client.breaks_contract(OutcomeAnswer.__name__, faulty_fields(error))
+            return Outcome("unknown")
+        return self._compared(answer.read(), expected)
+
+    def _compared(self, outcome: Outcome, expected: Expected) -> Outcome:
+        fault = expected.contradiction(outcome)
+        if not fault:
+            return outcome
+        message = "the shop's answer is not about the action that it was asked for"
+        self._client.alerts.tell(logger, message, about=fault, has=fault)
+        return Outcome("unknown")
 
 
-def _numbers(order: Order) -> set[str]:
-    return {parcel.tracking_number for parcel in order.parcels}
+def _kinds_of(answer: CapabilitiesAnswer | None) -> Mapping[ActionKind, KindSpec]:
+    if answer is None:
+        return {}
+    return {
+        kind: KindSpec(
+            kind,
+            has_quotes=answer.quotes,
+            key_hours=KEY_HOURS,
+            irreversible=kind in IRREVERSIBLE,
+            needs_reason=kind in answer.needs_reason,
+        )
+        for kind in answer.actions
+    }
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise ShopUnavailable("the shop packed its answer though it was asked not to")
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > ANSWER_LIMIT:
-            raise ShopUnavailable(f"the shop's answer is longer than {ANSWER_LIMIT} bytes")
-    return bytes(body)
+def _check(customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> None:
+    """Raise NotSupported unless the action is about this customer, and about their order if it needs one."""
+    check_customer(customer)
+    if kind in OF_NO_ORDER:
+        return
+    if order is None or order.customer_id != customer.id or order.id != arguments.order:
+        raise NotSupported(f"{kind} needs an order of the customer", "not_found")
 
 
-def _error_code(body: bytes) -> str:
-    try:
-        return RefusalAnswer.model_validate_json(body).error.code
-    except ValidationError:
-        return ""
+def _body(customer: ShopCustomer, kind: ActionKind, arguments: Arguments, **more: object) -> bytes:
+    content = {"kind": kind, "customer_id": customer.id, "arguments": _in_words_of_the_contract(arguments), **more}
+    return orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+
+
+def _in_words_of_the_contract(arguments: Arguments) -> Mapping[str, object]:
+    canonical = dict(arguments.canonical())
+    if arguments.amount is not None:
+        canonical["amount"] = _plain(arguments.amount)
+    return canonical
+
+
+def _plain(money: Money | None) -> Mapping[str, object] | None:
+    """Money as the contract writes it."""
+    return {"amount": money.minor, "currency": money.currency} if money else None
+
+
+def _sound(quote: Quote, order: Order | None, arguments: Arguments) -> Quote:
+    """The shop's quote, unless it cannot be one of this action."""
+    money = quote.money
+    if money is None or order is None:
+        return quote
+    limits = [limit for limit in (arguments.amount, order.refundable) if limit is not None]
+    if money.currency != order.total.currency or any(-money.minor > limit.minor for limit in limits):
+        raise ShopUnavailable("the shop's quote is in another currency, or of more than can be refunded")
+    return quote
+
+
+def _expected_of(customer: ShopCustomer, before: Order | None) -> Expected:
+    if before is None:
+        return Expected(customer.id, order="", currency="", back=0, charged=0)
+    most = before.refundable or before.total
+    return Expected(customer.id, before.id, before.total.currency, back=max(most.minor, 0), charged=None)

@@ -467,7 +467,7 @@ UNREAD = {
             "bot.models.chat_completions",
             "bot.desk.orders",
             "bot.desk.shipping",
-            "bot.shops.rest",
+            "bot.shops.rest_lookups",
             "bot.slack.api.errors",
         ),
         *("handlers.feedback", "handlers.http", "handlers.payloads", "knowledge.sources.docx"),
