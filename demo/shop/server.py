@@ -1,46 +1,48 @@
-"""The order system over HTTP, with a hook that makes it misbehave.
+"""The order system over HTTP, with a hook that makes it misbehave (demo/shop/faults.py).
 
-    GET  /customers?email=        GET /customers/{id}/orders        GET /orders/{id}        GET /parcels/{tracking}
-    POST /_local/fault            {"kind": …, "times": 1, "seconds": 3, "path": "/orders"}
-
-Kinds: slow (answers after `seconds`), error (500), hang (never answers), reset (the connection ends without an answer),
-garbage (a page instead of JSON), foreign (records come back with somebody else as their owner), huge (50 MB of JSON),
-bomb (a small body that unpacks to 50 MB), redirect (to another host), none (ends all faults).
+GET  /customers?email=        GET /customers/{id}/orders        GET /customers/{id}/payment-methods
+GET  /orders/{id}             GET /parcels/{tracking}           GET /products/{id}
+GET  /capabilities            POST /quotes                      POST /actions            GET /actions/{key}
+POST /_local/fault            {"kind": …, "times": 1, "seconds": 3, "path": "/orders"}
+POST /_local/order            {"id": …, "status": …}, as the warehouse would change it
+GET  /_local/digest           a hash over everything: equal ones say that nothing has changed
+GET  /_local/calls            what was asked, in order, with the keys
 """
 
-import asyncio
-import gzip
 import hmac
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
 
 from demo.ports import listening
-from demo.shop.seed import Json, Records, seed
+from demo.shop.acting import Acting
+from demo.shop.faults import FAULT, KINDS, Fault, Handler, misbehave, refusal
+from demo.shop.records import Json, Records, refresh
+from demo.shop.seed import seed
 
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+__all__ = ["KINDS", "Call", "Fault", "Shop", "open_shop"]
 
-KINDS = frozenset({"slow", "error", "hang", "reset", "garbage", "foreign", "huge", "bomb", "redirect"})
-_HUGE_BYTES = 50_000_000
-_PIECE = b'{"orders": "' + b"x" * 99_988
-_HANG_SECONDS = 3_600.0
-_PAGE = "<!doctype html><title>Maintenance</title><h1>We will be back soon</h1>"
+_CALLS_LIMIT = 500
 
 
-@dataclass(slots=True)
-class Fault:
-    """One way of misbehaving, for the next `times` requests whose path starts with `path`."""
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, as the shop saw it."""
 
-    kind: str
-    times: int = 1
-    seconds: float = 3.0
-    path: str = "/"
+    at: str
+    method: str
+    path: str
+    """With its query."""
+    key: str
+    """The idempotency key, if there was one."""
+    status: int
+    """0 if it was not answered."""
 
 
 @dataclass(slots=True)
@@ -50,9 +52,12 @@ class Shop:
     url: str
     token: str
     records: Records
+    actions: Acting
     faults: list[Fault] = field(default_factory=list)
-    requests: deque[str] = field(default_factory=lambda: deque(maxlen=500))
+    requests: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     """Path and query of what was asked, in order; the `_local` ones left out."""
+    calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
+    """The same with what came of it, in the order in which it ended."""
 
     def add_fault(self, fault: Fault) -> None:
         """Let it happen from now on; "none" ends all others."""
@@ -61,9 +66,9 @@ class Shop:
         else:
             self.faults.append(fault)
 
-    def next_fault(self, path: str) -> Fault | None:
+    def next_fault(self, method: str, path: str) -> Fault | None:
         """The fault for this request, counted down."""
-        fault = next((fault for fault in self.faults if path.startswith(fault.path)), None)
+        fault = next((fault for fault in self.faults if fault.matches(method, path)), None)
         if fault:
             fault.times -= 1
             self.faults = [fault for fault in self.faults if fault.times > 0]
@@ -72,146 +77,185 @@ class Shop:
 
 @asynccontextmanager
 async def open_shop(
-    *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, now: datetime | None = None
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    now: datetime | None = None,
+    has_actions: bool = True,
+    has_quotes: bool = True,
 ) -> AsyncIterator[Shop]:
-    """Serve a freshly seeded shop; port 0 takes a free one, no token makes one up."""
-    shop = Shop("", token or secrets.token_urlsafe(24), seed(now or datetime.now(UTC)))
-    async with listening(_app(shop), host=host, port=port) as shop.url:
-        yield shop
+    """Serve a freshly seeded shop; port 0 takes a free one, no token makes one up.
+
+    Without `has_actions` it answers the look-ups alone, and without `has_quotes` it does not say what an action costs.
+    """
+    records = seed(now or datetime.now(UTC))
+    async with Acting(records, has_quotes=has_quotes) as actions:
+        shop = Shop("", token or secrets.token_urlsafe(24), records, actions)
+        async with listening(_app(shop, has_actions=has_actions), host=host, port=port) as shop.url:
+            yield shop
 
 
-def _app(shop: Shop) -> web.Application:
-    app = web.Application(middlewares=[_authorized(shop), _faulty(shop)])
+def _app(shop: Shop, *, has_actions: bool) -> web.Application:
+    app = web.Application(middlewares=[_authorized(shop), _logged(shop), _faulty(shop)])
     app.add_routes(
         [
             web.get("/customers", _find_customer(shop)),
             web.get("/customers/{id}/orders", _list_orders(shop)),
-            web.get("/orders/{id}", _record(shop.records.orders)),
+            web.get("/customers/{id}/payment-methods", _list_methods(shop)),
+            web.get("/orders/{id}", _read_order(shop)),
             web.get("/parcels/{id}", _record(shop.records.parcels)),
+            web.get("/products/{id}", _record(shop.records.products)),
             web.post("/_local/fault", _add_fault(shop)),
+            web.post("/_local/order", _change_order(shop)),
+            web.get("/_local/digest", _tell_digest(shop)),
+            web.get("/_local/calls", _tell_calls(shop)),
         ]
     )
+    if has_actions:
+        app.add_routes(shop.actions.routes())
     return app
 
 
 def _authorized(shop: Shop) -> Any:
     @web.middleware
-    async def check(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         given = request.headers.get("Authorization", "")
         if not hmac.compare_digest(given.encode(), f"Bearer {shop.token}".encode()):
-            return _refusal(401, "unauthorized", "The bearer token is missing or wrong.")
+            return refusal(401, "unauthorized", "The bearer token is missing or wrong.")
         try:
             return await handler(request)
         except web.HTTPNotFound:
-            return _refusal(404, "no_such_path", "There is nothing at this path.")
+            return refusal(404, "no_such_path", "There is nothing at this path.")
         except web.HTTPMethodNotAllowed:
-            return _refusal(405, "method_not_allowed", "This path is read with GET.")
+            return refusal(405, "method_not_allowed", "This path takes another method.")
 
     return check
 
 
-def _faulty(shop: Shop) -> Any:
+def _logged(shop: Shop) -> Any:
     @web.middleware
-    async def misbehave(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    async def log(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path.startswith("/_local/"):
             return await handler(request)
         shop.requests.append(request.path_qs)
-        fault = shop.next_fault(request.path)
-        if fault is None:
-            return await handler(request)
-        match fault.kind:
-            case "slow":
-                await asyncio.sleep(fault.seconds)
-                return await handler(request)
-            case "hang":
-                await asyncio.sleep(_HANG_SECONDS)
-                return await handler(request)
-            case "reset":
-                return _hang_up(request)
-            case "huge":
-                return await _send_huge(request)
-            case "bomb":
-                headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-                return web.Response(body=gzip.compress(b" " * _HUGE_BYTES, compresslevel=1), headers=headers)
-            case "redirect":
-                return web.Response(status=302, headers={"Location": "http://192.0.2.1/orders"})
-            case "error":
-                return _refusal(500, "internal", "Something broke.")
-            case "garbage":
-                return web.Response(text=_PAGE, content_type="text/html")
-            case _:
-                return _disowned(await handler(request))
+        status = 0
+        try:
+            response = await handler(request)
+            status = response.status
+            return response
+        finally:
+            key = request.headers.get("Idempotency-Key") or request.match_info.get("key", "")
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            shop.calls.append(Call(at, request.method, request.path_qs, key, status))
 
-    return misbehave
+    return log
 
 
-def _hang_up(request: web.Request) -> web.Response:
-    if request.transport is not None:
-        request.transport.abort()
-    return web.Response()
+def _faulty(shop: Shop) -> Any:
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        fault = None if request.path.startswith("/_local/") else shop.next_fault(request.method, request.path)
+        return await (misbehave(fault, request, handler) if fault else handler(request))
+
+    return check
 
 
-async def _send_huge(request: web.Request) -> web.StreamResponse:
-    """As much of it as is taken; a client that has enough is no fault."""
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
-    await response.prepare(request)
-    with suppress(ConnectionError):
-        for _ in range(_HUGE_BYTES // len(_PIECE)):
-            await response.write(_PIECE)
-    return response
-
-
-def _disowned(response: web.StreamResponse) -> web.StreamResponse:
-    """The same answer with somebody else as the owner of every record in it."""
-    if not isinstance(response, web.Response) or response.text is None:
-        return response
-    return web.json_response(text=response.text.replace('"cus_', '"cus_other_'), status=response.status)
-
-
-def _find_customer(shop: Shop) -> _Handler:
+def _find_customer(shop: Shop) -> Handler:
     async def find(request: web.Request) -> web.StreamResponse:
         email = request.query.get("email", "").casefold()
         if not email:
-            return _refusal(400, "bad_request", "The query needs ?email=.")
+            return refusal(400, "bad_request", "The query needs ?email=.")
         found = [customer for customer in shop.records.customers.values() if customer["email"] == email]
         return web.json_response({"customers": found})
 
     return find
 
 
-def _list_orders(shop: Shop) -> _Handler:
+def _list_orders(shop: Shop) -> Handler:
     async def orders(request: web.Request) -> web.StreamResponse:
         customer, limit = request.match_info["id"], request.query.get("limit", "100")
         if customer not in shop.records.customers:
-            return _refusal(404, "not_found", "There is no such customer.")
+            return refusal(404, "not_found", "There is no such customer.")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= 100):
-            return _refusal(400, "bad_request", "limit is a number from 1 to 100.")
-        return web.json_response({"orders": shop.records.orders_of(customer)[: int(limit)]})
+            return refusal(400, "bad_request", "limit is a number from 1 to 100.")
+        found = [_seen(shop, request, order) for order in shop.records.orders_of(customer)[: int(limit)]]
+        return web.json_response({"orders": found})
 
     return orders
 
 
-def _record(table: dict[str, Json]) -> _Handler:
+def _list_methods(shop: Shop) -> Handler:
+    async def methods(request: web.Request) -> web.StreamResponse:
+        customer = request.match_info["id"]
+        if customer not in shop.records.customers:
+            return refusal(404, "not_found", "There is no such customer.")
+        return web.json_response({"customer_id": customer, "methods": shop.records.methods[customer]})
+
+    return methods
+
+
+def _read_order(shop: Shop) -> Handler:
     async def read(request: web.Request) -> web.StreamResponse:
-        record = table.get(request.match_info["id"])
-        return web.json_response(record) if record else _refusal(404, "not_found", "There is no such record.")
+        order = shop.records.orders.get(request.match_info["id"])
+        if order is None:
+            return refusal(404, "not_found", "There is no such record.")
+        return web.json_response(_seen(shop, request, order))
 
     return read
 
 
-def _add_fault(shop: Shop) -> _Handler:
+def _seen(shop: Shop, request: web.Request, order: Json) -> Json:
+    """The order, or with the fault `stale` the order as it was before its last change."""
+    return shop.records.before.get(order["id"], order) if FAULT in request else order
+
+
+def _record(table: dict[str, Json]) -> Handler:
+    async def read(request: web.Request) -> web.StreamResponse:
+        record = table.get(request.match_info["id"])
+        return web.json_response(record) if record else refusal(404, "not_found", "There is no such record.")
+
+    return read
+
+
+def _add_fault(shop: Shop) -> Handler:
     async def add(request: web.Request) -> web.StreamResponse:
         try:
             fault = Fault(**await request.json())
         except (TypeError, ValueError):
-            return _refusal(400, "bad_request", "A fault is an object with kind, times, seconds and path.")
+            return refusal(400, "bad_request", "A fault is an object with kind, times, seconds and path.")
         if fault.kind not in KINDS | {"none"}:
-            return _refusal(400, "bad_request", f"kind is none or one of {', '.join(sorted(KINDS))}.")
+            return refusal(400, "bad_request", f"kind is none or one of {', '.join(sorted(KINDS))}.")
         shop.add_fault(fault)
         return web.json_response({"ok": True})
 
     return add
 
 
-def _refusal(status: int, code: str, message: str) -> web.Response:
-    return web.json_response({"error": {"code": code, "message": message}}, status=status)
+def _change_order(shop: Shop) -> Handler:
+    async def change(request: web.Request) -> web.StreamResponse:
+        try:
+            wanted = await request.json()
+            order, status = shop.records.orders[wanted["id"]], str(wanted["status"])
+        except (KeyError, TypeError, ValueError):
+            return refusal(400, "bad_request", "It needs the id of an order, and its status.")
+        order["status"] = status
+        order["revision"] = str(int(order["revision"]) + 1)
+        refresh(shop.records, order)
+        return web.json_response(order)
+
+    return change
+
+
+def _tell_digest(shop: Shop) -> Handler:
+    async def tell(_: web.Request) -> web.StreamResponse:
+        return web.json_response({"digest": shop.records.digest(), "changes": len(shop.records.ledger)})
+
+    return tell
+
+
+def _tell_calls(shop: Shop) -> Handler:
+    async def tell(_: web.Request) -> web.StreamResponse:
+        return web.json_response({"calls": [asdict(call) for call in shop.calls]})
+
+    return tell

@@ -47,7 +47,14 @@ async def test_what_is_no_address_is_not_sent_to_the_shop(rest: RestShop, shop: 
 
 async def test_orders_come_newest_first_with_their_parcels(rest: RestShop) -> None:
     orders = await rest.list_orders(CUSTOMER_A)
-    assert [order.id for order in orders] == ["ORD-67890", "ORD-24680", "ORD-12345", "ORD-13579", "ORD-11223"]
+    assert [order.id for order in orders] == [
+        "ORD-67890",
+        "ORD-24680",
+        "ORD-12345",
+        "ORD-31415",
+        "ORD-13579",
+        "ORD-11223",
+    ]
     assert [parcel.tracking_number for parcel in orders[2].parcels] == ["1Z999AA10123456784"]
     assert len(orders[1].parcels) == 2
 
