@@ -734,12 +734,14 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
     Raises:
         FrontdeskError: the process cannot serve.
     """
-    stop = asyncio.Event()
+    stop, hangup, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        loop.add_signal_handler(name, stop.set)
+    if settings.desk_file is not None:
+        loop.add_signal_handler(signal.SIGHUP, hangup.set)
     try:
         async with open_app(settings, stop, role=role, more_tools=more_tools) as app:
-            await _run(app, stop)
+            await _run(app, stop, hangup)
     except* StoppedEarly:
         logger.info("asked to stop before it was ready")
     except* FrontdeskError as failures:
@@ -748,13 +750,13 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
     return 0
 
 
-async def _run(app: App, stop: asyncio.Event) -> None:
-    """Run everything side by side until `stop`, then wind it up."""
+async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
+    """Run everything side by side until `stop`, then wind it up. `hangup` has the desk file read again, also if it
+    was set during the start.
+    """
     if app.role != "ingress":
         await asyncio.to_thread(load_classifier)
-    if app.settings.desk_file is not None:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, lambda: _start(app.background, app.desk.reload()))
+    _start(app.background, _reload_desk(app, hangup))
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run(app.engine))]
         if app.settings.kb_path is not None:
@@ -783,6 +785,13 @@ async def _run(app: App, stop: asyncio.Event) -> None:
         await wind_up(app, end)
         for task in running:
             task.cancel()
+
+
+async def _reload_desk(app: App, hangup: asyncio.Event) -> None:
+    while True:
+        await hangup.wait()
+        hangup.clear()
+        _start(app.background, app.desk.reload())
 
 
 async def wind_up(app: App, end: float) -> None:

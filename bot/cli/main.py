@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -39,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         serving = given.command in ("serve", "work", "check")
         settings = load_settings(os.environ, serving=serving, listening=given.command != "work")
         configure_logging(settings.log_level, secrets=settings.secrets)
+        if given.command in ("serve", "work") and settings.desk_file is not None:
+            # It asks for the desk file to be read again, which is not even read yet. The default ends the process.
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         status = asyncio.run(_run(given, settings))
         sys.stdout.flush()
     except ConfigurationError as error:

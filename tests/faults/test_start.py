@@ -22,6 +22,21 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ALWAYS = 10_000
 """More calls than are ever made."""
+LIVES = 7
+HUNG_UP = f"""
+import os, signal, sys
+from bot.cli.main import main
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "bot.app":
+            os.kill(os.getpid(), signal.SIGHUP)
+            os._exit({LIVES})
+
+sys.meta_path.insert(0, Finder())
+main(["serve"])
+"""
+"""A start that gets SIGHUP while it imports the application, and exits with LIVES if that did not end it."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -124,6 +139,39 @@ async def test_a_start_that_waits_ends_when_it_is_asked_to(world: World, tmp_pat
     finally:
         await world.breaks(clear=True)
     assert "Traceback" not in own.log.read_text("utf-8")
+
+
+async def test_a_desk_file_that_changes_while_the_start_waits_is_read_again(world: World, tmp_path: Path) -> None:
+    desk = tmp_path / "desk.yml"
+    desk.write_text("shop: Harbour Bikes\n", "utf-8")
+    await world.breaks(method="auth.test", do="503", count=ALWAYS)
+    async with started(world, tmp_path / "own", DESK_FILE=str(desk)) as own:
+        try:
+            await own.until_missing("Slack does not answer")
+            desk.write_text("rule: []\n", "utf-8")
+            own.process.send_signal(signal.SIGHUP)
+            assert (await own.status("/livez"))[0] == 200
+        finally:
+            await world.breaks(clear=True)
+        async with asyncio.timeout(PATIENCE):
+            while "rule is unknown" not in own.log.read_text("utf-8"):
+                assert own.process.returncode is None, own.log.read_text("utf-8")
+                await own.status("/livez")
+        await own.until_ready()
+        assert await own.end() == 0
+
+
+async def test_a_hangup_before_the_event_loop_runs_does_not_end_the_process(world: World, tmp_path: Path) -> None:
+    desk = tmp_path / "desk.yml"
+    desk.write_text("shop: Harbour Bikes\n", "utf-8")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", HUNG_UP),
+        cwd=ROOT,
+        env=product_environment(world, tmp_path / "own") | {"DESK_FILE": str(desk)},
+        preexec_fn=dying_with_parent(),
+    )
+    async with asyncio.timeout(PATIENCE):
+        assert await process.wait() == LIVES
 
 
 async def test_what_came_while_the_start_waited_is_answered(world: World) -> None:
