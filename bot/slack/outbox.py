@@ -385,9 +385,11 @@ class Outbox:
     async def _unname(self, sending: "_Sending") -> None:
         """Send the post as the app's own, with the person's name in its first line, since Slack refuses the name."""
         self._chat.refuse_names()
-        sending.payload = {name: value for name, value in sending.payload.items() if name != AUTHOR}
         async with self._database.transaction() as tx:
-            await outbox.replace_payload(tx, sending.row, sending.payload)
+            payload = await outbox.drop_from_payload(tx, sending.row.id, AUTHOR)
+        if payload is None:
+            raise _NotOurs
+        sending.payload = payload
 
     def _report_stuck(self, sending: "_Sending", refusal: SlackRefused) -> None:
         """Tell operators that the row waits for a repair. No other row of its channel is taken until it is sent."""

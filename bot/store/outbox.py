@@ -272,9 +272,15 @@ async def reword(tx: AsyncConnection, post: OutboxRow, text: str) -> None:
     await tx.execute(update(table).where(of_it).values(payload={**post.payload, "text": text}))
 
 
-async def replace_payload(tx: AsyncConnection, post: OutboxRow, payload: Mapping[str, Any]) -> None:
-    """Store another payload of a post that has not been sent yet."""
-    await tx.execute(update(schema.outbox).where(schema.outbox.c.id == post.id).values(payload=dict(payload)))
+async def drop_from_payload(tx: AsyncConnection, row_id: int, name: str) -> dict[str, Any] | None:
+    """Remove one key from a row's payload, as it is stored by now. Returns what is left, or None if the row is gone."""
+    table = schema.outbox
+    stored = (await tx.execute(select(table.c.payload).where(table.c.id == row_id).with_for_update())).scalar()
+    if stored is None:
+        return None
+    payload = {key: value for key, value in stored.items() if key != name}
+    await tx.execute(update(table).where(table.c.id == row_id).values(payload=payload))
+    return payload
 
 
 async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bool:

@@ -12,6 +12,7 @@ from bot.slack.api.chat import EVENT_TYPE, Chat
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.client import SlackClient
 from bot.slack.outbox import LANES, Claims, Outbox
+from bot.store import erasure
 from bot.store import outbox as rows
 from bot.store.database import Database
 from bot.store.outbox import Method, Outgoing
@@ -328,6 +329,30 @@ async def test_where_slack_refuses_names_they_stand_in_the_first_line_also_after
     assert "username" not in message
     assert message["text"] == "*Agent A (support)*\nIt left."
     assert not slack.client.chat.can_name
+
+
+async def test_a_post_whose_name_slack_refuses_stays_erased_if_it_was_erased_meanwhile(
+    database: Database, slack: LocalSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = slack.client.chat
+    send = chat.post
+
+    async def erased_meanwhile(*args: Any, **kwargs: Any) -> str:
+        try:
+            return await send(*args, **kwargs)
+        except SlackRefused:
+            async with database.transaction() as tx:
+                await erasure.blank(tx, ["p"])
+            raise
+
+    monkeypatch.setattr(chat, "post", erased_meanwhile)
+    slack.workspace.scopes -= {"chat:write.customize"}
+    await send_all(database, slack, signed("p", "It is on its way."))
+    async with database.transaction() as tx:
+        row = await rows.by_key(tx, "p")
+    assert row is not None
+    assert row.payload == {"text": erasure.GONE_COPY}
+    assert slack.texts(SUPPORT) == [erasure.GONE_COPY]
 
 
 @pytest.mark.parametrize(
