@@ -5,10 +5,11 @@ stored in the inbox (`bot.store.interrupts`) and survives the process. This modu
 if this process's inbox stored it, and by polling every half second if a claim or another process did.
 """
 
+import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import get_args
 
 from bot.agent.halt import Halt
@@ -40,6 +41,23 @@ class Interrupt(Halt):
         """End the turn. Of several interrupts the last one in the order of `InterruptKind` counts."""
         self.kind = max(self.kind, kind, key=get_args(InterruptKind).index)
         self.set()
+
+    @asynccontextmanager
+    async def timeout(self, seconds: float | None) -> AsyncIterator[None]:
+        """Run the block until an interrupt arrives, and for `seconds` at most.
+
+        Raises:
+            Interrupted: an interrupt arrived first, or was there before.
+            TimeoutError: the time is up.
+        """
+        try:
+            async with asyncio.timeout(seconds) as clock:
+                with self.bounding(clock):
+                    yield
+        except TimeoutError:
+            if self.is_set():
+                raise Interrupted from None
+            raise
 
 
 class Interrupts:

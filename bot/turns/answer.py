@@ -84,22 +84,13 @@ class Answers:
         if item.fence > 1 and journal.has_steps:
             # This turn may wait long before it replaces what a crashed process was writing.
             await self.leftovers.halt(item, journal)
-        await self._wait_for_place(question)
+        async with question.interrupt.timeout(ANSWER_SLOT_TIMEOUT):
+            await self.slots.acquire(question.whose)
         try:
             async with asyncio.timeout(self.limits.turn_seconds + ANSWER_OVERHEAD_TIMEOUT):
                 return await self._answer(question, journal)
         finally:
             self.slots.release(question.whose)
-
-    async def _wait_for_place(self, question: Question) -> None:
-        try:
-            async with asyncio.timeout(ANSWER_SLOT_TIMEOUT) as waiting:
-                with question.interrupt.bounding(waiting):
-                    await self.slots.acquire(question.whose)
-        except TimeoutError:
-            if question.interrupt.is_set():
-                raise Interrupted from None
-            raise
 
     async def _answer(self, question: Question, journal: TurnJournal) -> str:
         thread = question.item.thread

@@ -442,11 +442,12 @@ class CustomerMessages:
         return await self.answers.answer(question)
 
     async def _read_files(self, incoming: IncomingMessage) -> ReadFiles:
-        """Read the message's files, while the customer sees that the app is working."""
+        """Read the message's files, while the customer sees that the app is working. Raises Interrupted."""
         item = incoming.item
         if self.images.would_read(item.message.files) and not incoming.hearing.is_unasked:
             await self.sessions.show_work(item, incoming.language)
-        return await self.images.read(item.message.files)
+        async with incoming.interrupt.timeout(None):
+            return await self.images.read(item.message.files)
 
     async def _say_unread(self, incoming: IncomingMessage, files: ReadFiles) -> None:
         """Say of a message without words why nothing of it was read."""

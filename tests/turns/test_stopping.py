@@ -1,6 +1,7 @@
 """Whole turns that are stopped or edited while a tool changes something: that is finished, told, and not done again."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,12 +17,13 @@ from bot.conversation import ThreadRef
 from bot.desk.rewriting import SecondLook, build_rewriter
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.tool_results import ESCALATE
+from bot.images.reader import ReadFiles
 from bot.ingest.fair_semaphore import FairSemaphore
 from bot.ingest.interrupts import Interrupts
 from bot.language.languages import Language
 from bot.language.sentences import load_sentences
 from bot.store import inbox, interrupts, schema, threads
-from bot.store.bodies import DeleteBody
+from bot.store.bodies import AttachedFile, DeleteBody, MessageBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answer_records import WITHHELD
@@ -69,6 +71,23 @@ class NoSlots(FairSemaphore):
         await super().acquire(group)
 
 
+class SlowImages:
+    """Images that Slack does not hand out."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    def would_read(self, files: Sequence[AttachedFile]) -> bool:
+        """Every file."""
+        return bool(files)
+
+    async def read(self, files: Sequence[AttachedFile]) -> ReadFiles:
+        """As ImageReader.read."""
+        self.asked.set()
+        await asyncio.Event().wait()
+        return ReadFiles()
+
+
 class Desk:
     """A desk whose agent refunds, and calls people, slowly."""
 
@@ -79,6 +98,7 @@ class Desk:
         *model: Any,
         slots: FairSemaphore | None = None,
         private: bool = False,
+        **parts: Any,
     ) -> None:
         self.database = database
         self.slack = slack
@@ -130,13 +150,15 @@ class Desk:
             summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
             edits=MessageEdits(database, outbox, clock, sentences, answers.leftovers, relay),
             interrupts=self.interrupts,
+            **parts,
         )
         self.turns = self.parts.build()
 
-    async def asked(self, text: str = BOOTS) -> tuple[str, int]:
+    async def asked(self, text: str = BOOTS, *files: AttachedFile) -> tuple[str, int]:
         """The ts and the row of a message in a channel, for an answer needs a thread to stand in."""
         ts = await self.slack.client.chat.post("C0SUPPORT", text=text)
-        return ts, await self.receives(arrival(ts, text=text, channel="C0SUPPORT"))
+        arrived = arrival(ts, text=text, channel="C0SUPPORT")
+        return ts, await self.receives(replace(arrived, body=MessageBody(text, files=files)))
 
     async def receives(self, one: Arrival) -> int:
         """Store an arrival, and tell the running turn what interrupts it."""
@@ -326,6 +348,26 @@ async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: Loc
         await running
     assert (desk.model.requests, await desk.said()) == ([], [load_sentences().say("en", "stopped")])
     assert [turn.ended for turn in await desk.kept()] == ["stopped"]
+
+
+@pytest.mark.parametrize("interrupt", ["deleted", "stop"])
+async def test_an_interrupt_ends_the_reading_of_images(interrupt: str, database: Database, slack: LocalSlack) -> None:
+    images = SlowImages()
+    desk = Desk(database, slack, says("never asked for"), images=images)
+    ts, row = await desk.asked("Boots?", AttachedFile("F1", "boots.png", "image/png", 400))
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await images.asked.wait()
+        if interrupt == "stop":
+            await desk.receives(word("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+        else:
+            gone = edit(ts, "1900000000.000100", "", channel="C0SUPPORT")
+            await desk.receives(
+                Arrival(gone.event_id, "delete", gone.thread, gone.ts, gone.author, "", DeleteBody(ts), True)
+            )
+        await running
+    stopped = [load_sentences().say("en", "stopped")] if interrupt == "stop" else []
+    assert (desk.model.requests, await desk.said()) == ([], stopped)
 
 
 @pytest.mark.parametrize("interrupt", ["edited", "deleted", "stop"])
