@@ -445,6 +445,7 @@ def open_shop(settings: Settings) -> AbstractAsyncContextManager[RestShop]:
 async def _meet_shop(shop: RestShop) -> list[str]:
     try:
         await shop.find_customer("nobody@example.com")
+        await shop.kinds()
     except ShopRefuses as error:
         return [f"SHOP_TOKEN: {error}"]
     except ShopUnavailable as error:

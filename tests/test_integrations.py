@@ -139,6 +139,21 @@ async def test_a_token_that_the_shop_refuses_is_named_as_such(status: int, named
     assert [line.partition(":")[0] for line in found.splitlines() if str(status) in line] == [named]
 
 
+async def test_a_shop_that_does_not_say_what_it_can_do_is_named() -> None:
+    async def nobody(_request: web.Request) -> web.Response:
+        return web.json_response({"customers": []})
+
+    async def broken(_request: web.Request) -> web.Response:
+        return web.json_response({"actions": "all"})
+
+    shop = web.Application()
+    shop.router.add_get("/customers", nobody)
+    shop.router.add_get("/capabilities", broken)
+    async with TestServer(shop) as server:
+        found = await told({"SHOP_URL": str(server.make_url("/")), "SHOP_TOKEN": "x"})
+    assert "SHOP_URL: the shop does not say what it can do" in found
+
+
 async def test_a_folder_that_nothing_can_be_kept_in_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "DATA_DIR" not in await told({"DATA_DIR": str(tmp_path / "not" / "yet")})
     assert not (tmp_path / "not").exists()

@@ -37,7 +37,6 @@ RECORD_ID = r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}"
 REVISION = r"[A-Za-z0-9_.:-]{1,64}"
 """Letters and digits are ASCII. With these patterns, no id can change the path of an address, or end a header."""
 
-_DIGITS = frozenset("0123456789")
 EVENTS_LIMIT = 20
 """Scans of one parcel that are kept, newest first."""
 
@@ -59,10 +58,10 @@ def _or(other: str, kind: Any) -> Callable[[object], object]:
 
 def _last_four(label: str) -> str:
     """The label with no more than its last four digits: a whole card number is never kept."""
-    digits = sum(c in _DIGITS for c in label)
+    digits = sum(c.isdigit() for c in label)
     kept = []
     for c in label:
-        if c in _DIGITS:
+        if c.isdigit():
             digits -= 1
             if digits >= 4:
                 continue

@@ -64,6 +64,7 @@ async def misbehave(fault: Fault, request: web.Request, handler: Handler) -> web
     """Answer the request as the fault says."""
     match fault.kind:
         case "slow":
+            await request.read()
             await asyncio.sleep(fault.seconds)
             return await handler(request)
         case "hang":
