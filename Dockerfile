@@ -4,7 +4,8 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 RUN python -m venv /venv
-# For Postgres and several processes (docs/guides/fleet.md): docker build --build-arg LOCK=requirements-fleet.lock
+# For Postgres and several processes (docs/guides/fleet.md), and for traces (docs/guides/traces.md):
+# docker build --build-arg LOCK=requirements-fleet.lock
 ARG LOCK=requirements.lock
 COPY requirements.lock requirements-fleet.lock ./
 RUN /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r $LOCK

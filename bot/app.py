@@ -77,6 +77,7 @@ from bot.integrations import (
     open_models,
     open_shop,
     open_slack,
+    open_traces,
     price_faults,
     secret,
     unpriced,
@@ -224,6 +225,7 @@ async def open_app(
         StoppedEarly: `stop` was set while the start waited for Slack or Postgres.
     """
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(open_traces(settings, role))
         server, opened = await _open_surroundings(settings, stop, role, stack)
         database, clock, slack = opened.database, opened.clock, opened.slack
         interrupts = Interrupts()

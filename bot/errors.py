@@ -23,6 +23,11 @@ from collections.abc import Sequence
 class FrontdeskError(Exception):
     """The root of everything that Frontdesk raises on purpose."""
 
+    @property
+    def error_type(self) -> str:
+        """What happened, in one stable word without anybody's data. Traces show it."""
+        return type(self).__name__
+
 
 class ConfigurationError(FrontdeskError):
     """Settings or surroundings are wrong. `faults` holds one sentence for each fault, and never shows a value."""

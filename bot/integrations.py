@@ -1,6 +1,7 @@
 """Everything outside the process that the settings name: opened, contacted at the start, and checked.
 
 check, notes     what is wrong, and what is worth knowing, without serving
+open_traces      the collector of traces, if there is one
 open_models      the models, each with its own connections and circuit breaker
 open_knowledge   the knowledge bases; `build_library` is what staff and operators do with them
 open_slack       Slack's Web API; `meet_slack` asks who we are and where staff work
@@ -15,7 +16,14 @@ import logging
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from functools import partial
 from hashlib import blake2b
 from itertools import count
@@ -25,6 +33,7 @@ from typing import TypeVar
 import aiohttp
 from pydantic import SecretStr
 
+from bot import tracing
 from bot.agent.endpoints import Deadlines, Endpoint, Models
 from bot.agent.limits import Limits
 from bot.clock import Clock
@@ -37,6 +46,7 @@ from bot.language.sentences import load_sentences
 from bot.models.families import ENDS
 from bot.models.prices import Prices, load_prices
 from bot.models.providers import Server, address_faults, find_card, key_is_refused, open_model, reasons, thinks
+from bot.models.traced import TracedModel
 from bot.models.trial import try_model
 from bot.settings import Settings
 from bot.shops.port import ShopRefuses, ShopUnavailable
@@ -53,13 +63,14 @@ from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.openai import OpenAIEmbedder
 from knowledge.embedding.table import load_installed_table
 from knowledge.errors import EmbedderFailed
-from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
+from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 START_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds between two tries of a start to reach another system. The last value repeats."""
+NEEDS_OTEL = "OTEL_EXPORTER_OTLP_ENDPOINT: traces need more packages: pip install frontdesk[otel]"
 ROOM = 10_000_000
 """Bytes that must be free in DATA_DIR: roughly what a first start writes there."""
 
@@ -85,6 +96,10 @@ async def check(settings: Settings) -> list[str]:
             faults += await _meet_shop(shop)
     if settings.is_shared:
         faults += await _meet_database(settings)
+    try:
+        open_traces(settings, "check")
+    except ConfigurationError as error:
+        faults += error.faults
     faults += await _meet_models(settings)
     faults += _model_faults(settings)
     for path, read in ((settings.sentences_path, load_sentences), (settings.desk_file, read_desk_file)):
@@ -145,6 +160,20 @@ def answer_limits(settings: Settings) -> Limits:
     )
 
 
+def open_traces(settings: Settings, role: str) -> AbstractAsyncContextManager[None]:
+    """Send traces to the collector while the context is open, if one is set. Raises ConfigurationError."""
+    endpoint = settings.otel_exporter_otlp_endpoint
+    if endpoint is None:
+        return nullcontext()
+    try:
+        # OpenTelemetry costs time and memory, so it is imported here alone.
+        from bot.otel import open_tracing
+    except ImportError:
+        raise ConfigurationError([NEEDS_OTEL]) from None
+    keeps_words = settings.otel_instrumentation_genai_capture_message_content == "SPAN_ONLY"
+    return open_tracing(endpoint, role=role, keeps_words=keeps_words)
+
+
 @asynccontextmanager
 async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Models]:
     """The models by their purpose, each with its own connections and circuit breaker."""
@@ -167,7 +196,7 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
             return (
                 Endpoint(
                     name,
-                    model,
+                    TracedModel(model, at) if tracing.is_on() else model,
                     price=prices.of(name),
                     thinking_seconds=thinking,
                     deadlines=deadlines,
@@ -269,12 +298,28 @@ async def open_knowledge(settings: Settings, *, index: Path | None = None, mends
         raise ConfigurationError(faults)
     async with AsyncExitStack() as stack:
         embedder = await open_embedder(settings, stack)
-        opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "", mends=mends)
+        opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "", mends=mends, watch=_traced_search)
         public = await stack.enter_async_context(opening(root, embedder, learned=learned))
         internal: KnowledgeBase | None = None
         if config.of("internal") or (settings.kb_path is None and internal_root.is_dir()):
             internal = await stack.enter_async_context(opening(internal_root, embedder, audience="internal"))
         yield Bases(public, internal)
+
+
+@contextmanager
+def _traced_search(audience: str, query: str) -> Iterator[Callable[[Findings], None]]:
+    """Measure a search."""
+    attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": audience}
+    with tracing.span(f"retrieval {audience}", attributes, kind="client", inside=True) as span:
+        span.add_words("gen_ai.retrieval.query.text", lambda: query)
+        yield lambda findings: span.set(
+            {
+                "frontdesk.retrieval.passages": len(findings.hits),
+                "frontdesk.retrieval.confidence": findings.confidence,
+                "frontdesk.retrieval.certainty": findings.certainty,
+                "frontdesk.retrieval.degraded": findings.degraded,
+            }
+        )
 
 
 def build_library(

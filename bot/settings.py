@@ -269,6 +269,10 @@ class Settings(BaseModel):
     """A YAML file with sentences of your own, by language and key, in place of the built-in ones."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """How much is logged. Customer text is logged at DEBUG only."""
+    otel_exporter_otlp_endpoint: Address | None = None
+    """An OpenTelemetry collector's address for OTLP over HTTP, which gets traces (traces.md). Unset: there are none."""
+    otel_instrumentation_genai_capture_message_content: Literal["NO_CONTENT", "SPAN_ONLY"] = "NO_CONTENT"
+    """`SPAN_ONLY`: traces hold what customers, models and tools wrote. `NO_CONTENT`: they hold ids and numbers."""
 
     @model_validator(mode="after")
     def _check_database(self) -> Self:

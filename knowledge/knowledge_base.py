@@ -10,8 +10,8 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -99,6 +99,10 @@ class Findings:
         return self.certainty == "perhaps"
 
 
+Watch = Callable[[Audience, str], AbstractContextManager[Callable[[Findings], None]]]
+"""(the base's audience, the query) -> a context around the search, which is given what it found."""
+
+
 def surer(one: Findings, other: Findings) -> Findings:
     """The surer of two searches for the same. The other one if they are equally sure."""
     order = ("not", "perhaps", "clearly")
@@ -115,17 +119,18 @@ async def open_knowledge_base(
     learned: Path | None = None,
     mends: bool = True,
     follow_seconds: float = FOLLOW_SECONDS,
+    watch: Watch | None = None,
 ) -> AsyncIterator["KnowledgeBase"]:
     """Open the base in `root`, which may be empty or not exist yet. `chroma_url` is a Chroma server for the vectors.
     Every refresh reads the folder `learned` along with the sources, as soon as it exists.
 
     A damaged base is opened too: from an older generation, or by words alone while the vector index is rebuilt.
     `status` shows which. A short-lived program would stop that rebuild by its end, so it passes `mends=False`.
-    Generations that another process builds are picked up every `follow_seconds`. Leaving the context stops a running
-    refresh.
+    Generations that another process builds are picked up every `follow_seconds`. `watch` is called for each search.
+    Leaving the context stops a running refresh.
     """
     base = KnowledgeBase(
-        Generations(root), embedder, audience=audience, chroma_url=chroma_url, learned=learned, mends=mends
+        Generations(root), embedder, audience=audience, chroma_url=chroma_url, learned=learned, mends=mends, watch=watch
     )
     await base.reload()
     follower = asyncio.create_task(base.follow(follow_seconds), name="kb-follow")
@@ -149,9 +154,11 @@ class KnowledgeBase:
         chroma_url: str = "",
         learned: Path | None = None,
         mends: bool = True,
+        watch: Watch | None = None,
     ) -> None:
         """Store the parts; nothing is opened yet."""
         self._audience = audience
+        self._watch = watch
         self._chroma_url = chroma_url
         self._generations = generations
         self._embedder = embedder
@@ -195,6 +202,14 @@ class KnowledgeBase:
 
         This never raises. What cannot be searched is left out, and `degraded` says so.
         """
+        if self._watch is None:
+            return await self._find(query, limit=limit, words=words, only=only)
+        with self._watch(self._audience, query) as note:
+            findings = await self._find(query, limit=limit, words=words, only=only)
+            note(findings)
+        return findings
+
+    async def _find(self, query: str, *, limit: int, words: int, only: Filter) -> Findings:
         index = self._index
         query = clean(query).strip()[:QUERY_CHARACTERS]
         if index is None or not query:

@@ -1,7 +1,8 @@
 """The loop: a model, its tools, and a turn that always ends in an outcome.
 
-In reading order: `run` (the turn and its time limit), `_serve` (round after round), `_ask` (one round's reply, recorded
-in the journal; replies.py gets it from a model), and `_act` (the calls that the model asked for; toolcalls.py).
+In reading order: `run` and `_run` (the turn and its time limit), `_serve` (round after round), `_ask` (one round's
+reply, recorded in the journal; replies.py gets it from a model), and `_act` (the calls that the model asked for;
+toolcalls.py).
 
 Nothing here raises for failures of a model or a tool: these become an Outcome. Exceptions of the journal are raised,
 because a turn cannot continue without it.
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from bot import tracing
 from bot.agent.agent import HANDOVER, Agent, Team
 from bot.agent.endpoints import Models
 from bot.agent.events import Emit, HandedOver
@@ -101,6 +103,22 @@ async def run(
         deadline=asyncio.get_running_loop().time() + limits.turn_seconds,
         state=StreamState(emit),
     )
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": turn.agent.name,
+        "gen_ai.conversation.id": context.thread.key,
+    }
+    with tracing.span(f"invoke_agent {turn.agent.name}", attributes) as span:
+        outcome = await _run(turn, halt)
+        span.set(_traced(outcome))
+        if outcome.ended == "failed" and outcome.reason != "halted":
+            span.fail(outcome.reason)
+    return outcome
+
+
+async def _run(turn: "_Turn", halt: Halt) -> Outcome:
+    """Serve the turn within its time limit."""
+    context, limits = turn.context, turn.limits
     if halt.is_set():
         return turn.failed("halted")
     try:
@@ -121,6 +139,17 @@ async def run(
             return turn.outcome("answered", text=shortened.text, reason="shortened")
         logger.warning("turn failed: not done in %s s", limits.turn_seconds, extra=context.logged)
         return turn.failed("deadline")
+
+
+def _traced(outcome: Outcome) -> tracing.Attributes:
+    usage = outcome.usage
+    return {
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "frontdesk.run.cost": usage.cost,
+        "frontdesk.run.ended": outcome.ended,
+        "frontdesk.run.reason": outcome.reason,
+    }
 
 
 async def _serve(turn: "_Turn") -> Outcome:

@@ -131,6 +131,11 @@ class ModelFailure(FrontdeskError):
         self.late = 0.0
         """Seconds for which our own event loop was delayed during the request. The agent loop sets it."""
 
+    @property
+    def error_type(self) -> str:
+        """The kind of the failure."""
+        return self.kind
+
 
 class Model(Protocol):
     """A model that continues conversations."""

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -18,6 +19,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
+from bot import tracing
 from bot.agent.events import Emit, ToolFinished, ToolStarted
 from bot.agent.journal import WRITE, Journal
 from bot.agent.messages import JsonObject, ToolCall, ToolResult, from_json, to_json
@@ -261,8 +263,11 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
     """Run the tool within its timeout. Only ToolProblem's words reach the model. Other failures are ours."""
     write = _write_step(call) if tool.writes else ""
     try:
-        async with Patience(tool.timeout):
-            output = await tool.call(replace(context, call=call.id, side_effect=write), arguments)
+        with _traced(call) as span:
+            span.add_words("gen_ai.tool.call.arguments", lambda: call.arguments)
+            async with Patience(tool.timeout):
+                output = await tool.call(replace(context, call=call.id, side_effect=write), arguments)
+            span.add_words("gen_ai.tool.call.result", output.text)
         private = tool.private if output.private is None else output.private
         return _Answer(_result(call, output, private=private), settled=True, write=write)
     except ToolProblem as problem:
@@ -276,6 +281,16 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
             raise
         logger.exception("tool %s failed", tool.name, extra=_ids(call, context))
         return _broken(call, _UNKNOWN if write else _FAILED, write)
+
+
+def _traced(call: ToolCall) -> AbstractContextManager[tracing.Span]:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.name,
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": call.id,
+    }
+    return tracing.span(f"execute_tool {call.name}", attributes)
 
 
 def _broken(call: ToolCall, told: ToolOutput, write: str) -> _Answer:

@@ -93,6 +93,11 @@ class ToolProblem(Exception):
         self.code = code
         """The kind of error for the model, one stable word."""
 
+    @property
+    def error_type(self) -> str:
+        """The code."""
+        return self.code
+
 
 class InvalidArguments(Exception):
     """The arguments do not fit the schema. `output` tells the model which field and why."""

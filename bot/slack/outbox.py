@@ -44,6 +44,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
+from bot import tracing
 from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.conversation import ThreadRef
@@ -342,6 +343,16 @@ class Outbox:
 
     async def _try(self, sending: "_Sending") -> OutboxRow | None:
         """Send the row, unless an earlier call has arrived. Returns the thread's next row."""
+        row = sending.row
+        attributes = {
+            "frontdesk.outbox.method": row.method,
+            "frontdesk.outbox.attempt": sending.attempts + 1,
+            "frontdesk.outbox.waited": max(0.0, self._clock.now() - row.created_at),
+        }
+        with tracing.span(f"outbox {row.method}", attributes, kind="consumer", parent=row.traceparent):
+            return await self._try_once(sending)
+
+    async def _try_once(self, sending: "_Sending") -> OutboxRow | None:
         row, sending.is_called = sending.row, False
         ts = await self._find(row) if sending.maybe_sent else None
         if ts is None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, and_, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot import tracing
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.statements import begins_any, in_batches, insert_each_new
@@ -73,6 +74,8 @@ class OutboxRow:
     epoch: tuple[str, int] | None
     when_sent: tuple[Outgoing, ...]
     when_failed: tuple[Outgoing, ...]
+    traceparent: str | None = None
+    """The span in which it was queued. None if no traces are made."""
 
 
 async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
@@ -80,7 +83,7 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
     has taken over.
     """
     await attempts.hold(tx)
-    table, rows = schema.outbox, []
+    table, rows, traceparent = schema.outbox, [], tracing.traceparent()
     lanes: dict[str, str] = {}
     if parents := {outgoing.parent for outgoing in calls if outgoing.parent is not None}:
         known = await tx.execute(select(table.c.key, table.c.lane).where(table.c.key.in_(parents)))
@@ -110,6 +113,7 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
                 "conversation": conversation,
                 "epoch": epoch,
                 "created_at": now,
+                "traceparent": traceparent,
             }
         )
     await insert_each_new(tx, table, rows)
@@ -369,6 +373,7 @@ def row_of(row: Row[Any]) -> OutboxRow:
         epoch=(row.conversation, row.epoch) if row.conversation else None,
         when_sent=tuple(_outgoing(one) for one in row.afterwards["sent"]),
         when_failed=tuple(_outgoing(one) for one in row.afterwards["failed"]),
+        traceparent=row.traceparent,
     )
 
 

@@ -269,6 +269,8 @@ outbox = Table(
     Column("epoch", Integer),
     Column("created_at", Float, nullable=False),
     Column("sent_at", Float),
+    # The span in which it was queued, if traces are made.
+    Column("traceparent", String(64)),
     Index("ix_outbox_state", "state", "id"),
     Index("ix_outbox_lane", "channel", "lane", "state", "id"),
     Index("ix_outbox_place", "channel", "ts"),

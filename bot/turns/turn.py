@@ -12,8 +12,10 @@ take             count the attempt, do the work, close the row, then summarize a
 import asyncio
 import contextlib
 import logging
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from bot import tracing
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.desk.budgets import Allowance, Window
@@ -100,16 +102,30 @@ class Turns:
             ended = await turns.ended(tx, item.id, item.thread) if item else None
         if item is None:
             return True
-        try:
-            with attempts.working_on(item.id, item.fence):
-                if not ended and item.interrupt == "edited":
-                    item = await self.edits.begin_anew(item)
-                await self._take(item, ended, interrupt, over=over)
-        except (Interrupted, Silenced):
-            return False
+        with self._traced(item) as span:
+            try:
+                with attempts.working_on(item.id, item.fence):
+                    if not ended and item.interrupt == "edited":
+                        item = await self.edits.begin_anew(item)
+                    reason = await self._take(item, ended, interrupt, over=over)
+            except (Interrupted, Silenced) as interruption:
+                span.set({"frontdesk.turn.reason": interruption.error_type})
+                return False
+            span.set({"frontdesk.turn.reason": reason})
         return True
 
-    async def _take(self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None) -> None:
+    def _traced(self, item: InboxItem) -> AbstractContextManager[tracing.Span]:
+        attributes: tracing.Attributes = {
+            "gen_ai.conversation.id": item.thread.key,
+            "frontdesk.turn.id": item.id,
+            "frontdesk.turn.kind": item.kind,
+            "frontdesk.turn.attempt": item.attempts,
+            "frontdesk.turn.waited": max(0.0, self.clock.now() - item.received_at),
+        }
+        return tracing.span(f"turn {item.kind}", attributes, kind="consumer")
+
+    async def _take(self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None) -> str:
+        """Work on the row and close it. Return how it ended, in one stable word."""
         failpoint("turn_begun")
         try:
             state, reason = await self._attempt(item, ended, interrupt, over=over)
@@ -125,6 +141,7 @@ class Turns:
         self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
         if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
             await self.summaries.catch_up(item)
+        return reason
 
     async def _close(self, item: InboxItem, state: FinishedState, reason: str) -> None:
         """Close the row, and save what an earlier attempt left."""

@@ -72,7 +72,7 @@ IMPERSONAL = {
     *("thread.key", "thread.team", "thread.channel", "thread.ts", "turn.thread", "turn.ts", "turn.posts"),
     *("case_.team", "case_.thread", "case_.channel", "case_.thread_ts", "case_.desk"),
     *("outbox.key", "outbox.channel", "outbox.thread_ts", "outbox.lane", "outbox.parent", "outbox.ts"),
-    *("outbox.source_channel", "outbox.source_ts", "outbox.conversation"),
+    *("outbox.source_channel", "outbox.source_ts", "outbox.conversation", "outbox.traceparent"),
     *("file_copy.post", "file_copy.source", "file_copy.copy"),
     *("spending.key", "spending.team", "spending.thread", "summary.thread", "summary.through"),
     *("suggestion.key", "pause.channel", "feedback.subject"),

@@ -59,6 +59,11 @@ class SlackRefused(FrontdeskError):
         self.details = tuple(detail[:300] for detail in details[:20])
         super().__init__(f"{method}: {self.error}")
 
+    @property
+    def error_type(self) -> str:
+        """Slack's word."""
+        return self.error
+
 
 class SlackUnanswered(FrontdeskError):
     """Slack gave no usable answer: a timeout, a broken connection, a server error, a rate limit that is too long.
@@ -73,3 +78,8 @@ class SlackUnanswered(FrontdeskError):
         self.sent = sent
         self.retry_after = retry_after
         super().__init__(f"{method}: {reason}")
+
+    @property
+    def error_type(self) -> str:
+        """The reason."""
+        return self.reason

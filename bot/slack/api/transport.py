@@ -22,6 +22,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot import tracing
 from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.slack.api.errors import DEAD_TOKEN, LIMITED, TRANSIENT, SlackRefused, SlackUnanswered
@@ -111,6 +112,7 @@ class SlackApi:
         self.unsupported = Unsupported(clock)
         """What this workspace recently refused as unsupported."""
         self._clock = clock
+        self._host = urlsplit(web.base_url).hostname or ""
         self._rate_limiter = rate_limiter
         self._alerts = Alerts(now=clock.monotonic)
         self._token_fault: str | None = None
@@ -189,6 +191,20 @@ class SlackApi:
         ready: Ready | None = None,
     ) -> dict[str, Any]:
         """Make a call and wait for rate limits. `done` are refusals which mean that the goal is already reached."""
+        attributes = {"rpc.system.name": "slack", "rpc.method": method, "server.address": self._host}
+        with tracing.span(method, attributes, kind="client", inside=True):
+            return await self._call(method, request, channel=channel, patience=patience, done=done, ready=ready)
+
+    async def _call(
+        self,
+        method: str,
+        request: Request,
+        *,
+        channel: str,
+        patience: float,
+        done: frozenset[str] | set[str],
+        ready: Ready | None,
+    ) -> dict[str, Any]:
         deadline = self._clock.monotonic() + patience
         while True:
             await self.enter(method, channel, patience=max(0.0, deadline - self._clock.monotonic()))
