@@ -1,6 +1,6 @@
 """What the shop changes, and its own rules for it: a plan says what a change would cost, and carries it out.
 
-A plan is made anew for a quote and for the deed, so both say the same as long as the order stays as it is.
+A plan is made anew for a quote and for the action, so both say the same as long as the order stays as it is.
 """
 
 import copy

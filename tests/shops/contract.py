@@ -65,8 +65,8 @@ REFUSED: list[tuple[ActionKind, Arguments, str]] = [
 ]
 """What a shop does not do, and why."""
 
-BEFORE_THE_DEED = ["error", "garbage", "huge", "bomb", "reset", "hang", "redirect"]
-AFTER_THE_DEED = ["act_then_silence", "act_then_500", "other_amount"]
+BEFORE_IT_ACTS = ["error", "garbage", "huge", "bomb", "reset", "hang", "redirect"]
+AFTER_IT_ACTED = ["act_then_silence", "act_then_500", "other_amount"]
 
 
 class Connector(OrderBackend, ProductBackend, ActionBackend, Protocol):
@@ -82,7 +82,7 @@ class Stand:
     """Make the double misbehave."""
     digest: Callable[[], str]
     """A hash over everything in the double."""
-    deeds: Callable[[], list[str]]
+    changes: Callable[[], list[str]]
     """The keys of all changes that took effect, in order."""
     requests: Callable[[], int]
     """How many requests have come in."""
@@ -133,7 +133,7 @@ class ConnectorContract:
         action = await stand.prepare(kind, EVERY_KIND[kind])
         before = stand.digest()
         done = await action.send()
-        assert (done.state, stand.deeds()) == ("done", [action.key])
+        assert (done.state, stand.changes()) == ("done", [action.key])
         assert done.reference
         assert stand.digest() != before
         assert done.money in (action.quote.money, None)
@@ -155,7 +155,7 @@ class ConnectorContract:
         order = await stand.shop.get_order(CUSTOMER_A, arguments.order) or await a_missing_order(stand, arguments)
         request = stand.shop.render(CUSTOMER_A, kind, order, arguments, quote=Quote(None), key=str(uuid4()))
         assert await stand.shop.send(request) == Outcome("refused", reason=reason)  # type: ignore[arg-type]
-        assert (stand.digest(), stand.deeds()) == (before, [])
+        assert (stand.digest(), stand.changes()) == (before, [])
 
     async def test_what_it_costs_is_not_said_of_what_is_impossible(self, stand: Stand) -> None:
         arguments = Arguments(order="ORD-31415", lines=(LineQuantity("9", 1),), reason="other")
@@ -181,7 +181,7 @@ class ConnectorContract:
             outcomes.append(await stand.shop.send(request))
         assert refusals[0] == refusals[1]
         assert outcomes == [Outcome("refused", reason="not_found")] * 2
-        assert stand.deeds() == []
+        assert stand.changes() == []
 
     async def test_nothing_is_rendered_for_somebody_elses_order(self, stand: Stand) -> None:
         order = await stand.shop.get_order(CUSTOMER_A, "ORD-67890")
@@ -203,7 +203,7 @@ class ConnectorContract:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
         first = await action.send()
         assert await action.send() == first
-        assert stand.deeds() == [action.key]
+        assert stand.changes() == [action.key]
 
     async def test_a_refusal_is_the_answer_to_the_same_request_again(self, stand: Stand) -> None:
         action = await stand.prepare("cancel_order", EVERY_KIND["cancel_order"])
@@ -217,15 +217,15 @@ class ConnectorContract:
         more = replace(EVERY_KIND["refund"], amount=Money(9_900, "USD"))
         other = await stand.prepare("refund", more, key=first.key)
         assert await other.send() == Outcome("refused", reason="key_reused")
-        assert stand.deeds() == [first.key]
+        assert stand.changes() == [first.key]
 
     async def test_twenty_at_once_with_one_key_are_one_change(self, stand: Stand) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
         outcomes = await asyncio.gather(*(action.send() for _ in range(20)))
         assert {outcome.state for outcome in outcomes} <= {"done", "in_progress"}
-        assert stand.deeds() == [action.key]
+        assert stand.changes() == [action.key]
 
-    @pytest.mark.parametrize("fault", BEFORE_THE_DEED)
+    @pytest.mark.parametrize("fault", BEFORE_IT_ACTS)
     async def test_without_an_answer_nothing_is_known_and_the_key_makes_a_second_try_safe(
         self, stand: Stand, fault: str
     ) -> None:
@@ -234,10 +234,10 @@ class ConnectorContract:
         assert await action.send() == Outcome("unknown")
         assert await action.outcome() == Outcome("not_found")
         assert (await action.send()).state == "done"
-        assert stand.deeds() == [action.key]
+        assert stand.changes() == [action.key]
 
-    @pytest.mark.parametrize("fault", AFTER_THE_DEED)
-    async def test_silence_after_the_deed_is_unknown_until_the_key_is_asked_about(
+    @pytest.mark.parametrize("fault", AFTER_IT_ACTED)
+    async def test_silence_after_the_change_is_unknown_until_the_key_is_asked_about(
         self, stand: Stand, fault: str
     ) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
@@ -246,9 +246,9 @@ class ConnectorContract:
         found = await action.outcome()
         assert (found.state, found.money) == ("done", action.quote.money)
         assert await action.send() == found
-        assert stand.deeds() == [action.key]
+        assert stand.changes() == [action.key]
 
-    @pytest.mark.parametrize("fault", BEFORE_THE_DEED)
+    @pytest.mark.parametrize("fault", BEFORE_IT_ACTS)
     async def test_a_question_without_an_answer_is_no_news(self, stand: Stand, fault: str) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
         await action.send()
@@ -267,7 +267,7 @@ class ConnectorContract:
         action = await stand.prepare("cancel_order", EVERY_KIND["cancel_order"])
         stand.break_with(Fault("changed"))
         assert await action.send() == Outcome("refused", reason="changed")
-        assert stand.deeds() == []
+        assert stand.changes() == []
 
     async def test_a_shop_that_still_works_on_it_is_waited_for(self, stand: Stand) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
@@ -275,7 +275,7 @@ class ConnectorContract:
         assert await action.send() == Outcome("in_progress")
         assert await action.outcome() == Outcome("in_progress")
         assert (await action.ends()).state == "done"
-        assert stand.deeds() == [action.key]
+        assert stand.changes() == [action.key]
 
     async def test_a_slow_shop_may_act_after_we_stopped_waiting(self, stand: Stand) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
@@ -283,7 +283,7 @@ class ConnectorContract:
         assert await action.send() == Outcome("unknown")
         found = await action.ends()
         assert found.state == "done"
-        assert stand.deeds() == [action.key]
+        assert stand.changes() == [action.key]
         assert await action.send() == found
 
     async def test_an_order_that_is_read_too_early_does_not_hide_what_was_done(self, stand: Stand) -> None:

@@ -34,7 +34,7 @@ async def open_stand(*, has_quotes: bool) -> AsyncIterator[Stand]:
             shop=shop,
             break_with=double.add_fault,
             digest=double.records.digest,
-            deeds=lambda: [entry["key"] for entry in double.records.ledger],
+            changes=lambda: [entry["key"] for entry in double.records.ledger],
             requests=lambda: len(double.requests),
             secret=double.token,
         )
