@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, delete, select, union_all, update
+from sqlalchemy import Row, delete, func, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -230,6 +230,13 @@ async def merged_into(tx: AsyncConnection, case_id: int) -> list[Case]:
     table = schema.kase
     statement = select(table).where(table.c.merged_into == case_id, table.c.state == MERGED).order_by(table.c.id)
     return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def count_since(tx: AsyncConnection, customer: str, since: float) -> int:
+    """How many cases of the person were opened since then."""
+    table = schema.kase
+    counted = select(func.count()).where(table.c.customer == customer, table.c.opened_at >= since)
+    return int((await tx.execute(counted)).scalar_one())
 
 
 async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Case]:

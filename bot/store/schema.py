@@ -16,6 +16,8 @@ schedule  when recurring work is due next
 member    the processes that share the database, each with a lease that it renews while it lives
 claim     what only one process does, such as sending to one channel; void when its owner's lease ends
 alias     what a name points to now, for all processes: for example the generation of a knowledge base that is served
+action    a change of an order: what the customer was shown, who agreed, the request as it is sent, and what came of it
+action_vote  what staff decided about an action that needs their approval; append-only
 case_helper  the members of the team who help the owner of a case
 suggestion  suggested articles for the knowledge base, until staff decide
 pause     channels in which staff have paused the assistant
@@ -432,6 +434,84 @@ preference = Table(
     metadata,
     Column("person", String(32), primary_key=True),
     Column("language", String(8), nullable=False, server_default=""),
+)
+
+RUNNING_ACTION = (
+    "state in ('approving', 'ready', 'executing', 'unknown') or (state in ('stuck', 'partly') and not settled)"
+)
+"""The condition for an action beside which nothing else may change the same order."""
+
+action = Table(
+    "action",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("ref", String(40), nullable=False, unique=True),
+    Column("version", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("reason", String(32), nullable=False, server_default=""),
+    # Where it is shown. The private answer to a question in a channel moves it into the direct messages.
+    Column("team", String(32), nullable=False),
+    Column("channel", String(32), nullable=False),
+    Column("thread_ts", TS, nullable=False),
+    # What it was prepared for, so that a turn which begins again prepares it once.
+    Column("origin", String(96), nullable=False),
+    Column("customer", String(32), nullable=False),
+    Column("customer_team", String(32), nullable=False),
+    Column("customer_name", Words(120), nullable=False, server_default=""),
+    Column("language", String(8), nullable=False),
+    Column("zone", String(64), nullable=False, server_default=""),
+    Column("shop_customer", String(64), nullable=False),
+    Column("subject", String(160), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("arguments", JSON, nullable=False),
+    Column("arguments_hash", String(64), nullable=False),
+    Column("facts_hash", String(64), nullable=False),
+    Column("preview", JSON, nullable=False),
+    # In minor units; negative: the customer gets it.
+    Column("money", BigInteger, nullable=False, server_default="0"),
+    Column("currency", String(3), nullable=False, server_default=""),
+    Column("policy", String(64), nullable=False),
+    Column("rules", JSON, nullable=False),
+    Column("request", JSON, nullable=False),
+    Column("key", String(36), nullable=False, unique=True),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    # How often the shop was asked what became of it.
+    Column("looks", Integer, nullable=False, server_default="0"),
+    # The process that sends it.
+    Column("worker", String(96), nullable=False, server_default=""),
+    Column("reference", Words(120), nullable=False, server_default=""),
+    Column("offered_at", Float, nullable=False),
+    Column("confirmed_at", Float),
+    Column("decided_at", Float),
+    Column("sent_at", Float),
+    Column("ended_at", Float),
+    Column("due", Float),
+    # Whether staff have said what became of an action that got stuck.
+    Column("settled", Boolean, nullable=False, server_default=false()),
+    Index("uq_action_origin_kind_arguments_hash", "origin", "kind", "arguments_hash", unique=True),
+    Index(
+        "uq_action_subject",
+        "subject",
+        unique=True,
+        sqlite_where=text(RUNNING_ACTION),
+        postgresql_where=text(RUNNING_ACTION),
+    ),
+    Index("ix_action_state_due", "state", "due"),
+    Index("ix_action_shop_customer_confirmed_at", "shop_customer", "confirmed_at"),
+    Index("ix_action_channel_thread_ts", "channel", "thread_ts"),
+    Index("ix_action_customer", "customer"),
+    sqlite_autoincrement=True,
+)
+
+action_vote = Table(
+    "action_vote",
+    metadata,
+    Column("action", ID, ForeignKey("action.id"), primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("person", String(32), primary_key=True),
+    Column("vote", String(16), nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
 )
 
 audit = Table(

@@ -20,7 +20,9 @@ from bot.store.schema import metadata
 from tests.doubles.postgres import Postgres
 from tests.store.preliminary import create_preliminary
 
-BEFORE, NEWEST = "0010", "0013"
+BEFORE, NEWEST = "0010", "0014"
+NEWER = frozenset({"action", "action_vote"})
+"""The tables that a preliminary database does not have."""
 """The last preliminary schema, and today's."""
 FOLLOWING: dict[str, Any] = {
     "method": "post",
@@ -93,7 +95,8 @@ async def test_a_preliminary_database_keeps_every_row_under_todays_names(empty: 
             await tx.execute(update(known.tables["outbox"]).values(conversation="c", hands=3, afterwards=AFTERWARDS))
         await database.migrate()
         async with database.transaction() as tx:
-            rows = {table.name: (await tx.execute(table.select())).one() for table in metadata.sorted_tables}
+            kept = [table for table in metadata.sorted_tables if table.name not in NEWER]
+            rows = {table.name: (await tx.execute(table.select())).one() for table in kept}
             found = await cases.find(tx, 1)
             queued = await outbox.by_key(tx, "1")
     assert (rows["inbox"].kind, rows["inbox"].interrupt, rows["thread"].epoch) == ("interaction", "stop", 3)

@@ -1,0 +1,302 @@
+"""The actions' rows. Every change is a compare-and-set on `version`, so of two steps that meet, one is made.
+
+Action         one change of an order, from the preview to its end
+add            store a new one, or return the one that the same turn prepared before
+change         save a changed one
+find, due_by, offers_of, of_thread, of_customer  read them
+sums_of        what counts for the daily limits
+vote, votes    what staff decided
+forget         empty what was the customer's
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from sqlalchemy import Row, and_, exists, func, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.conversation import ThreadRef
+from bot.store import schema
+from bot.store.statements import insert_new
+
+State = Literal[
+    "offered",
+    "approving",
+    "ready",
+    "executing",
+    "unknown",
+    "done",
+    "refused",
+    "failed",
+    "partly",
+    "stuck",
+    "declined",
+    "expired",
+    "withdrawn",
+    "rejected",
+]
+RUNNING: tuple[State, ...] = ("approving", "ready", "executing", "unknown")
+"""Somebody has said yes, and its end is not known."""
+COUNTED: tuple[State, ...] = (*RUNNING, "stuck", "partly", "done")
+"""The states that count for the daily limits."""
+ERASED = "erased"
+
+_FIXED = ("id", "ref", "thread", "version")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One change of an order. What was confirmed is stored here, byte for byte, before anything is sent."""
+
+    ref: str
+    """`act_` and 26 characters. With the version, it is all that a button holds."""
+    version: int
+    state: State
+    thread: ThreadRef
+    """Where it is shown: a thread in the customer's direct messages."""
+    origin: str
+    """What it was prepared for, such as `turn/7`. One origin has one action of a kind with the same arguments."""
+    customer: str
+    customer_team: str
+    customer_name: str
+    language: str
+    zone: str
+    shop_customer: str
+    subject: str
+    """What it changes, such as `order/ORD-12345`. One running action has a subject to itself."""
+    kind: str
+    arguments: Mapping[str, Any]
+    arguments_hash: str
+    """Made from kind, customer and arguments. A row whose arguments do not match it is never executed."""
+    facts_hash: str
+    """Made from what the preview and the policy read of the order."""
+    preview: Mapping[str, Any]
+    """What the customer is shown, as data."""
+    money: int
+    """In minor units. Negative: the customer gets it."""
+    currency: str
+    policy: str
+    """The digest of the policy file."""
+    rules: Mapping[str, Any]
+    """Each rule with its outcome, and what follows from all of them."""
+    request: Mapping[str, Any]
+    """The request as it will be sent."""
+    key: str
+    """The idempotency key, a UUID."""
+    offered_at: float
+    due: float | None
+    """When the next step is due that nobody presses: the end of the offer, the next question about the outcome."""
+    reason: str = ""
+    attempts: int = 0
+    looks: int = 0
+    worker: str = ""
+    reference: str = ""
+    confirmed_at: float | None = None
+    decided_at: float | None = None
+    sent_at: float | None = None
+    ended_at: float | None = None
+    settled: bool = False
+    id: int = 0
+    """0 until it is stored."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something still happens to it."""
+        return self.state == "offered" or self.state in RUNNING
+
+    @property
+    def button(self) -> str:
+        """The value of its buttons."""
+        return f"{self.ref}/{self.version}"
+
+
+async def add(tx: AsyncConnection, new: Action) -> Action | None:
+    """Store it, and return it with its id. None if its origin has one of this kind with these arguments already."""
+    number = await insert_new(tx, schema.action, _values(new) | {"ref": new.ref, "version": new.version})
+    return None if number is None else replace(new, id=number)
+
+
+async def change(tx: AsyncConnection, before: Action, after: Action) -> Action | None:
+    """Save it under the next version. None if it has changed since it was read.
+
+    Whoever makes an action run holds the lock of its subject and has asked `is_taken`.
+    """
+    table = schema.action
+    statement = (
+        update(table)
+        .where(table.c.id == before.id, table.c.version == before.version)
+        .values(_values(after) | {"version": before.version + 1})
+    )
+    changed = (await tx.execute(statement)).rowcount
+    return replace(after, version=before.version + 1) if changed else None
+
+
+async def find(tx: AsyncConnection, ref: str) -> Action | None:
+    """The action with this reference."""
+    row = (await tx.execute(select(schema.action).where(schema.action.c.ref == ref))).one_or_none()
+    return _action(row) if row else None
+
+
+async def prepared(tx: AsyncConnection, origin: str, kind: str, arguments_hash: str) -> Action | None:
+    """What this origin prepared before."""
+    table = schema.action
+    same = (table.c.origin == origin, table.c.kind == kind, table.c.arguments_hash == arguments_hash)
+    row = (await tx.execute(select(table).where(*same))).one_or_none()
+    return _action(row) if row else None
+
+
+async def due_by(tx: AsyncConnection, now: float, *, states: Sequence[State], limit: int) -> list[Action]:
+    """Those in these states whose next step is due, the oldest first."""
+    table = schema.action
+    is_due = (table.c.state.in_(states), table.c.due <= now)
+    rows = await tx.execute(select(table).where(*is_due).order_by(table.c.due, table.c.id).limit(limit))
+    return [_action(row) for row in rows]
+
+
+async def sent_by_others(tx: AsyncConnection, alive: Collection[str]) -> list[Action]:
+    """Those that a process was sending which is not alive."""
+    table = schema.action
+    rows = await tx.execute(select(table).where(table.c.state == "executing", table.c.worker.not_in(alive)))
+    return [_action(row) for row in rows]
+
+
+async def left_to_people(tx: AsyncConnection) -> list[Action]:
+    """Those that nobody has sent and in whose thread people have a case by now."""
+    table, case = schema.action, schema.kase
+    has_case = exists().where(
+        case.c.channel == table.c.channel,
+        case.c.thread_ts == table.c.thread_ts,
+        case.c.state.in_(("waiting", "out_of_hours", "human")),
+        case.c.opened_at > table.c.offered_at,
+    )
+    rows = await tx.execute(select(table).where(table.c.state == "offered", has_case))
+    return [_action(row) for row in rows]
+
+
+async def of_origin(tx: AsyncConnection, origin: str, *, states: Sequence[State]) -> list[Action]:
+    """What was prepared for it and is in one of these states."""
+    table = schema.action
+    rows = await tx.execute(
+        select(table).where(table.c.origin == origin, table.c.state.in_(states)).order_by(table.c.id)
+    )
+    return [_action(row) for row in rows]
+
+
+async def of_thread(
+    tx: AsyncConnection, thread: ThreadRef, *, states: Sequence[State] = (), since: float = 0.0
+) -> list[Action]:
+    """Those of a thread, oldest first: in any state, or in one of these."""
+    table = schema.action
+    here = [table.c.channel == thread.channel, table.c.thread_ts == thread.ts, table.c.offered_at >= since]
+    if states:
+        here.append(table.c.state.in_(states))
+    return [_action(row) for row in await tx.execute(select(table).where(*here).order_by(table.c.id))]
+
+
+async def of_subject(tx: AsyncConnection, subject: str, *, states: Sequence[State]) -> list[Action]:
+    """The actions that change this order and are in one of these states, oldest first."""
+    table = schema.action
+    rows = await tx.execute(
+        select(table).where(table.c.subject == subject, table.c.state.in_(states)).order_by(table.c.id)
+    )
+    return [_action(row) for row in rows]
+
+
+async def is_taken(tx: AsyncConnection, subject: str) -> bool:
+    """Whether another action of the order runs, or ended in a way that staff have not settled."""
+    table = schema.action
+    unsettled = and_(table.c.state.in_(("stuck", "partly")), ~table.c.settled)
+    running = or_(table.c.state.in_(RUNNING), unsettled)
+    return (
+        await tx.execute(select(table.c.id).where(table.c.subject == subject, running).limit(1))
+    ).first() is not None
+
+
+async def offered_since(tx: AsyncConnection, customer: str, since: float) -> int:
+    """How many offers this Slack user got since then."""
+    table = schema.action
+    counted = select(func.count()).where(table.c.customer == customer, table.c.offered_at >= since)
+    return int((await tx.execute(counted)).scalar_one())
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What was confirmed in a time. Money is what customers get, in minor units, as a positive number."""
+
+    actions: int
+    money: int
+
+
+async def sums_of(tx: AsyncConnection, *, since: float, currency: str, shop_customer: str | None = None) -> Sums:
+    """What one customer of the shop, or all of them, confirmed since then. The money is of one currency."""
+    table = schema.action
+    of = [table.c.state.in_(COUNTED), table.c.confirmed_at >= since]
+    if shop_customer is not None:
+        of.append(table.c.shop_customer == shop_customer)
+    money = func.coalesce(func.sum(-table.c.money).filter(table.c.currency == currency, table.c.money < 0), 0)
+    row = (await tx.execute(select(func.count(), money).where(*of))).one()
+    return Sums(int(row[0]), int(row[1]))
+
+
+async def refunds_since(tx: AsyncConnection, shop_customer: str, since: float) -> int:
+    """How often the customer got money back since then."""
+    table = schema.action
+    of = (table.c.shop_customer == shop_customer, table.c.state == "done", table.c.ended_at >= since, table.c.money < 0)
+    return int((await tx.execute(select(func.count()).select_from(table).where(*of))).scalar_one())
+
+
+async def vote(tx: AsyncConnection, action: Action, person: str, choice: str, *, now: float) -> bool:
+    """Store a vote. False if this person has voted on this version already."""
+    values = {
+        "action": action.id,
+        "version": action.version,
+        "person": person,
+        "vote": choice,
+        "amount": action.money,
+        "at": now,
+    }
+    return await insert_new(tx, schema.action_vote, values) is not None
+
+
+async def approvers(tx: AsyncConnection, action: Action) -> list[str]:
+    """Who has approved it, in the order of their votes: votes for at least its amount, whatever the version."""
+    table = schema.action_vote
+    fits = and_(table.c.vote == "approve", func.abs(table.c.amount) >= abs(action.money))
+    rows = await tx.execute(select(table.c.person).where(table.c.action == action.id, fits).order_by(table.c.at))
+    return list(dict.fromkeys(rows.scalars()))
+
+
+async def forget(tx: AsyncConnection, customer: str) -> int:
+    """Empty what was the customer's. Kind, money, times, reference and hashes stay for the books."""
+    table = schema.action
+    empty: dict[str, Any] = {
+        "arguments": {},
+        "preview": {},
+        "request": {},
+        "rules": {},
+        "customer": ERASED,
+        "customer_name": "",
+        "zone": "",
+    }
+    ended = table.c.state.not_in(("offered", *RUNNING))
+    return int((await tx.execute(update(table).where(table.c.customer == customer, ended).values(**empty))).rowcount)
+
+
+async def listed(tx: AsyncConnection, *, since: float, limit: int) -> list[Action]:
+    """The actions offered since then, newest first."""
+    table = schema.action
+    rows = await tx.execute(select(table).where(table.c.offered_at >= since).order_by(table.c.id.desc()).limit(limit))
+    return [_action(row) for row in rows]
+
+
+def _values(action: Action) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(action).items() if name not in _FIXED}
+    thread = action.thread
+    return values | {"team": thread.team, "channel": thread.channel, "thread_ts": thread.ts}
+
+
+def _action(row: Row[Any]) -> Action:
+    values = dict(row._mapping)
+    thread = ThreadRef(values.pop("team"), values.pop("channel"), values.pop("thread_ts"))
+    return Action(thread=thread, **values)
