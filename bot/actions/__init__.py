@@ -1,1 +1,1 @@
-"""What the shop changes for customers: the rules by which it may be done, and how it is done once."""
+"""Changes of orders: previewed by code, confirmed by the customer, approved above a limit, executed once."""

@@ -43,6 +43,19 @@ LABELS = frozenset(
         "erase_title",
         "erase_yes",
         "erase_no",
+        "action_yes_cancel_order",
+        "action_yes_cancel_lines",
+        "action_yes_change_order_address",
+        "action_yes_change_order_items",
+        "action_yes_change_order_payment",
+        "action_yes_return_items",
+        "action_yes_exchange_items",
+        "action_yes_refund",
+        "action_yes_send_again",
+        "action_yes_change_customer_address",
+        "action_no",
+        "action_withdraw",
+        "action_again",
     }
 )
 

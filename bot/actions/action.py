@@ -1,0 +1,162 @@
+"""An action as a state machine: pure functions that take an action and return the changed one.
+
+              confirm                    approve                 mark               settle
+  offered ─────────────► approving ─────────────────► ready ─────────────► executing ─────────► done, refused,
+     │  └──────────────────────────────────────────────►│                      │                failed, partly
+     │ decline, expire, withdraw      reject, expire,    │ withdraw             │ lose
+     ▼                                withdraw           ▼                      ▼
+  declined, expired, withdrawn, rejected                               unknown ──► ready (same key), done, …, stuck
+
+`offered`: the customer sees a preview and has not said yes. `approving`: staff must agree, too. `ready`: everybody has.
+`executing`: the stored request is marked as leaving. `unknown`: it left, and no one knows whether it took effect.
+`stuck`: it could not be found out. Staff look at `stuck` and `partly`.
+
+A step that the present state does not allow raises `ActionMovedOn`. Who pressed sees how things stand.
+"""
+
+import base64
+import secrets
+from dataclasses import replace
+
+from bot.errors import FrontdeskError
+from bot.shops.actions import Outcome
+from bot.store.actions import Action, State
+
+LOOK_DELAYS = (2.0, 8.0, 30.0, 120.0, 600.0)
+"""How long after a request without an answer, and after each question about it, the shop is asked again, in seconds."""
+SENDING_SECONDS = 5.0
+"""How long after its mark a request may still leave. Later another process may already be asking what became of it."""
+
+
+class ActionMovedOn(FrontdeskError):
+    """The action's present state does not allow the step. `action` is the action as it is now."""
+
+    def __init__(self, action: Action) -> None:
+        self.action = action
+        super().__init__(f"{action.ref} is {action.state}")
+
+
+def new_ref() -> str:
+    """A reference that nobody can guess: 130 random bits."""
+    return f"act_{base64.b32encode(secrets.token_bytes(17)).decode().lower()[:26]}"
+
+
+def confirm(action: Action, *, now: float, approve_by: float | None) -> Action:
+    """The customer said yes. Staff must agree until `approve_by`, or nobody needs to."""
+    _must_be(action, "offered")
+    if approve_by is not None:
+        return replace(action, state="approving", confirmed_at=now, due=approve_by)
+    return replace(action, state="ready", confirmed_at=now, due=now)
+
+
+def approve(action: Action, *, now: float) -> Action:
+    """Staff agreed."""
+    _must_be(action, "approving")
+    return replace(action, state="ready", decided_at=now, due=now)
+
+
+def decline(action: Action, *, now: float) -> Action:
+    """The customer said no, or took their yes back before the request left."""
+    _must_be(action, "offered", "approving", "ready")
+    if action.attempts:
+        raise ActionMovedOn(action)
+    return _ended(action, "declined", now=now)
+
+
+def withdraw(action: Action, reason: str, *, now: float) -> Action:
+    """It can no longer be done as it was shown, and nothing was sent."""
+    _must_be(action, "offered", "approving", "ready")
+    if action.attempts:
+        raise ActionMovedOn(action)
+    return _ended(action, "withdrawn", reason, now=now)
+
+
+def expire(action: Action, *, now: float) -> Action:
+    """Nobody said anything in time."""
+    _must_be(action, "offered", "approving")
+    return _ended(action, "expired", now=now)
+
+
+def reject(action: Action, *, now: float) -> Action:
+    """Staff said no."""
+    _must_be(action, "approving")
+    return replace(_ended(action, "rejected", now=now), decided_at=now)
+
+
+def fail(action: Action, *, now: float) -> Action:
+    """It could not be sent, and nothing was."""
+    _must_be(action, "ready")
+    if action.attempts:
+        raise ActionMovedOn(action)
+    return _ended(action, "failed", "unreachable", now=now)
+
+
+def mark(action: Action, worker: str, *, now: float) -> Action:
+    """The stored request is about to leave, from this process."""
+    _must_be(action, "ready")
+    sent_at = action.sent_at or now
+    return replace(action, state="executing", attempts=action.attempts + 1, worker=worker, sent_at=sent_at, due=None)
+
+
+def lose(action: Action, *, now: float) -> Action:
+    """The process that was sending it is gone."""
+    _must_be(action, "executing")
+    return replace(action, state="unknown", worker="", due=now)
+
+
+def look(action: Action, *, now: float, lease: float) -> Action:
+    """Somebody asks the shop what became of it. If they fail, the next one does after `lease` seconds."""
+    _must_be(action, "unknown")
+    return replace(action, looks=action.looks + 1, due=now + lease)
+
+
+def settle(action: Action, outcome: Outcome, *, now: float, has_key: bool) -> Action:
+    """What follows from the shop's answer, to the request or to a question about it.
+
+    With a key the same request is sent again if the shop never got it. Without one it is never sent twice.
+    """
+    _must_be(action, "executing", "unknown")
+    reference = outcome.reference or action.reference
+    match outcome.state:
+        case "done" | "partly":
+            return replace(_ended(action, outcome.state, now=now), reference=reference)
+        case "refused" if outcome.reason == "key_reused":
+            return _ended(action, "stuck", "key_reused", now=now)
+        case "refused":
+            return _ended(action, "refused", outcome.reason or "other", now=now)
+        case "unavailable" if action.state == "executing" and action.attempts == 1:
+            return _ended(action, "failed", "unreachable", now=now)
+        case "not_found" if has_key:
+            return replace(action, state="ready", worker="", due=now + _pause(action))
+        case _:
+            return _unsettled(action, now=now)
+
+
+def answer_for(action: Action, *, was_done: bool, now: float) -> Action:
+    """Staff found out what became of it."""
+    if action.state not in ("stuck", "partly") or action.settled:
+        raise ActionMovedOn(action)
+    if action.state == "partly":
+        return replace(action, settled=True)
+    ended = _ended(action, "done" if was_done else "failed", "found_by_staff", now=now)
+    return replace(ended, settled=True)
+
+
+def _unsettled(action: Action, *, now: float) -> Action:
+    """Nobody knows yet. After the last question it is stuck."""
+    if action.looks >= len(LOOK_DELAYS):
+        return _ended(action, "stuck", now=now)
+    return replace(action, state="unknown", worker="", due=now + _pause(action))
+
+
+def _pause(action: Action) -> float:
+    return LOOK_DELAYS[min(action.looks, len(LOOK_DELAYS) - 1)]
+
+
+def _ended(action: Action, state: State, reason: str = "", *, now: float) -> Action:
+    return replace(action, state=state, reason=reason, worker="", due=None, ended_at=now)
+
+
+def _must_be(action: Action, *states: State) -> None:
+    if action.state not in states:
+        raise ActionMovedOn(action)

@@ -1,0 +1,331 @@
+"""What people press about an action: the customer's yes and no, and the votes of staff.
+
+confirm   the customer says yes: everything is checked again before it counts
+decline   the customer says no, or takes the yes back
+approve   one vote of staff; the action runs when there are enough
+refuse    staff say no
+take_over staff take the matter over as a case
+settle    staff say what became of an action that got stuck
+
+Each is one transaction with compare-and-set on the version. What needs the network is asked before it. A press has no
+power unless it comes from the message that was posted for this action.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.actions import action as steps
+from bot.actions import policy
+from bot.actions.action import ActionMovedOn
+from bot.actions.executing import ActionRunner
+from bot.actions.messages import approval_key, offer_key, turn_of
+from bot.actions.policy import DailySums
+from bot.actions.preparing import Preparing, arguments_hash, note
+from bot.alerts import Alerts
+from bot.cases.cases import Cases
+from bot.clock import DAY
+from bot.conversation import Customer
+from bot.failpoints import failpoint
+from bot.slack.mrkdwn import mention
+from bot.store import actions, cases, inbox, outbox
+from bot.store.actions import Action
+from bot.store.database import Transaction
+from bot.store.statements import lock
+from bot.views.action_cards import staff_title
+
+logger = logging.getLogger(__name__)
+
+Identify = Callable[[str], Awaitable[Customer | None]]
+"""Returns who a Slack user is, with the shop's customer, asked now."""
+Ended = Literal[
+    "confirmed",
+    "declined",
+    "approved",
+    "voted",
+    "rejected",
+    "taken_over",
+    "settled",
+    "unknown_action",
+    "not_yours",
+    "moved_on",
+    "expired",
+    "withdrawn",
+    "cannot_check",
+    "under_way",
+    "own_action",
+    "offered_again",
+]
+HOUR = 3600.0
+OVER_HOURLY = "more was changed within an hour than the rules allow: staff have to approve the rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A press of one of an action's buttons."""
+
+    value: str
+    """The action's reference and version, as the button has them."""
+    user: str
+    team: str
+    channel: str
+    message_ts: str
+
+    @property
+    def ref(self) -> str:
+        """The action's reference."""
+        return self.value.partition("/")[0][:40]
+
+    @property
+    def version(self) -> int:
+        """The version that the button was made for. 0 for anything that is no number."""
+        number = self.value.partition("/")[2]
+        return int(number) if number.isascii() and number.isdigit() and len(number) <= 9 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """Carries out the presses. `bot.app` puts the parts together."""
+
+    preparing: Preparing
+    runner: ActionRunner
+    cases: Cases
+    identify: Identify
+    approval_minutes: float = 30.0
+    alerts: Alerts = field(default_factory=Alerts)
+
+    async def confirm(self, press: Press) -> tuple[Ended, Action | None]:
+        """The customer says yes. Returns how it ended, with the action as it is then."""
+        action = await self._find(press)
+        if action is None:
+            return "unknown_action", None
+        customer = None
+        if action.state == "offered" and press.user == action.customer:
+            customer = await self.identify(press.user)
+            if customer is not None and customer.shop_silent:
+                return "cannot_check", action
+        async with self.preparing.database.transaction() as tx:
+            ended, changed = await self._confirm(tx, press, action, customer)
+        failpoint("action_confirmed")
+        self.preparing.outbox.wake()
+        self.runner.wake()
+        return ended, changed
+
+    async def _confirm(
+        self, tx: Transaction, press: Press, action: Action, customer: Customer | None
+    ) -> tuple[Ended, Action]:
+        await lock(tx, f"action-money/{action.shop_customer}")
+        await lock(tx, f"action/{action.subject}")
+        action = await actions.find(tx, press.ref) or action
+        now = self.preparing.clock.now()
+        if not await self._is_shown_here(tx, press, offer_key(action)):
+            return "unknown_action", action
+        if (press.user, press.team) != (action.customer, action.customer_team):
+            return "not_yours", action
+        if action.state != "offered" or action.version != press.version:
+            return "moved_on", action
+        if action.due is not None and now >= action.due:
+            return "expired", await self._end(tx, steps.expire(action, now=now), action)
+        if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+            return "withdrawn", await self._end(tx, steps.withdraw(action, "identity_changed", now=now), action)
+        if await cases.find_open(tx, action.thread) is not None:
+            return "withdrawn", await self._end(tx, steps.withdraw(action, "with_people", now=now), action)
+        if arguments_hash(action.kind, action.shop_customer, action.arguments) != action.arguments_hash:
+            self.alerts.tell(logger, "an action's arguments are not those that were shown", about=action.ref)
+            await note(tx, action, "tampered", press.user, now=now)
+            return "withdrawn", await self._end(tx, steps.withdraw(action, "tampered", now=now), action)
+        if await actions.is_taken(tx, action.subject):
+            return "under_way", action
+        why = await self._needs_staff(tx, action, now=now)
+        hours = self.cases.targets.hours
+        approve_by = hours.after(now, self.approval_minutes * 60) if why else None
+        changed = await self._change(tx, action, steps.confirm(action, now=now, approve_by=approve_by))
+        await note(tx, changed, "confirmed", press.user, now=now)
+        await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
+        if why:
+            await self._ask_staff(tx, changed, why)
+        return "confirmed", changed
+
+    async def _needs_staff(self, tx: Transaction, action: Action, *, now: float) -> str:
+        """Why staff must agree, in words for them. Empty if nobody needs to."""
+        rules = self.preparing.policy()
+        if rules.digest != action.policy:
+            return "the rules have changed since it was offered"
+        if action.rules.get("outcome") == "staff":
+            return "the rules ask for it"
+        day = await actions.sums_of(tx, since=now - DAY, currency=action.currency, shop_customer=action.shop_customer)
+        hour = await actions.sums_of(tx, since=now - HOUR, currency=action.currency)
+        sums = DailySums(day.actions, day.money, hour.actions, hour.money)
+        if policy.is_desk_limit_reached(rules, sums, action.money, action.currency):
+            self.alerts.tell(logger, OVER_HOURLY, about="")
+            return "the desk's limit of an hour is reached"
+        over = policy.check_daily(rules, sums, action.money, action.currency) == "staff"
+        return "the customer's limit of a day is reached" if over else ""
+
+    async def _ask_staff(self, tx: Transaction, action: Action, why: str) -> None:
+        turn = turn_of(action)
+        said = (await inbox.body_of(tx, int(turn))).words if turn.isdigit() else ""
+        facts = {"customer": action.customer_name, "order": action.subject.partition("/")[2]}
+        row = self.preparing.messages.ask_staff(action, said=said, facts=facts, why=why)
+        await outbox.add(tx, row, now=self.preparing.clock.now())
+
+    async def decline(self, press: Press) -> tuple[Ended, Action | None]:
+        """The customer says no, or takes the yes back before the request has left."""
+        async with self.preparing.database.transaction() as tx:
+            action = await actions.find(tx, press.ref)
+            if action is None or not await self._is_shown_here(tx, press, offer_key(action)):
+                return "unknown_action", None
+            if (press.user, press.team) != (action.customer, action.customer_team):
+                return "not_yours", action
+            try:
+                after = steps.decline(action, now=self.preparing.clock.now())
+                changed = await self._end(tx, after, action)
+            except ActionMovedOn as error:
+                return "moved_on", error.action
+        self.preparing.outbox.wake()
+        return "declined", changed
+
+    async def again(self, press: Press) -> tuple[Ended, Action | None]:
+        """Show once more what could not be sent. Raises ShopUnavailable and NeedsMore."""
+        action = await self._find(press)
+        if action is None:
+            return "unknown_action", None
+        if (press.user, press.team) != (action.customer, action.customer_team):
+            return "not_yours", action
+        if action.state != "failed" or action.settled:
+            return "moved_on", action
+        customer = await self.identify(press.user)
+        if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+            return "cannot_check", action
+        prepared = await self.preparing.renew(action, customer)
+        self.preparing.outbox.wake()
+        return ("offered_again" if prepared.state == "offered" else "under_way"), action
+
+    async def approve(self, press: Press) -> tuple[Ended, Action | None]:
+        """One vote. With as many as the rules ask for, the action runs."""
+        now = self.preparing.clock.now()
+        async with self.preparing.database.transaction() as tx:
+            action = await self._for_staff(tx, press)
+            if action is None:
+                return "unknown_action", None
+            if action.customer == press.user:
+                return "own_action", action
+            if action.state != "approving" or action.version != press.version:
+                return "moved_on", action
+            if action.due is not None and now >= action.due:
+                return "expired", await self._end(tx, steps.expire(action, now=now), action)
+            await actions.vote(tx, action, press.user, "approve", now=now)
+            await note(tx, action, "vote", press.user, now=now, vote="approve")
+            by = await actions.approvers(tx, action)
+            if len(by) < (2 if action.rules.get("second_person") else 1):
+                await outbox.add(tx, self.preparing.messages.one_more(action, by=by), now=now)
+                ended, changed = "voted", action
+            else:
+                changed = await self._change(tx, action, steps.approve(action, now=now))
+                await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
+                await outbox.add(tx, self.preparing.messages.decided(changed, by=by), now=now)
+                ended = "approved"
+        failpoint("vote_stored")
+        self.preparing.outbox.wake()
+        self.runner.wake()
+        return ("approved" if ended == "approved" else "voted"), changed
+
+    async def refuse(self, press: Press) -> tuple[Ended, Action | None]:
+        """Staff say no."""
+        return await self._staff_end(press, "rejected", lambda action, now: steps.reject(action, now=now))
+
+    async def take_over(self, press: Press) -> tuple[Ended, Action | None]:
+        """Staff take the matter over: nothing is done, and a case of theirs opens."""
+        ended, action = await self._staff_end(
+            press, "taken_over", lambda action, now: steps.withdraw(action, "with_people", now=now)
+        )
+        # A press that is repeated after a crash finds the action withdrawn and the case open.
+        is_ours = ended == "taken_over" or (action is not None and action.reason == "with_people")
+        if action is None or not is_ours:
+            return ended, action
+        customer = await self.identify(action.customer)
+        if customer is not None:
+            case = await self.cases.open(
+                action.thread,
+                customer,
+                reason="change",
+                priority="medium",
+                subject=staff_title(action),
+                summary=f"{mention(press.user)} took this over instead of approving it.",
+            )
+            if case.owner is None:
+                await self.cases.claim(case.ref, press.user)
+        return "taken_over", action
+
+    async def settle(self, press: Press, *, was_done: bool) -> tuple[Ended, Action | None]:
+        """Staff found out what became of an action that got stuck."""
+        now = self.preparing.clock.now()
+        async with self.preparing.database.transaction() as tx:
+            action = await actions.find(tx, press.ref)
+            if action is None:
+                return "unknown_action", None
+            if action.customer == press.user:
+                return "own_action", action
+            try:
+                after = steps.answer_for(action, was_done=was_done, now=now)
+            except ActionMovedOn as error:
+                return "moved_on", error.action
+            changed = await self._change(tx, action, after)
+            await note(tx, changed, "settled", press.user, now=now, was_done=str(was_done))
+            if changed.state != "partly":
+                await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
+        self.preparing.outbox.wake()
+        return "settled", changed
+
+    async def _staff_end(
+        self, press: Press, ended: Ended, change: Callable[[Action, float], Action]
+    ) -> tuple[Ended, Action | None]:
+        now = self.preparing.clock.now()
+        async with self.preparing.database.transaction() as tx:
+            action = await self._for_staff(tx, press)
+            if action is None:
+                return "unknown_action", None
+            if action.customer == press.user:
+                return "own_action", action
+            if action.state != "approving" or action.version != press.version:
+                return "moved_on", action
+            await actions.vote(tx, action, press.user, ended, now=now)
+            await note(tx, action, "vote", press.user, now=now, vote=ended)
+            changed = await self._end(tx, change(action, now), action, by=press.user)
+        failpoint("vote_stored")
+        self.preparing.outbox.wake()
+        return ended, changed
+
+    async def _for_staff(self, tx: Transaction, press: Press) -> Action | None:
+        """The action of the card that was pressed. None if the card was not posted for it."""
+        action = await actions.find(tx, press.ref)
+        if action is None or not await self._is_shown_here(tx, press, approval_key(action)):
+            return None
+        await lock(tx, f"action/{action.subject}")
+        return await actions.find(tx, press.ref)
+
+    async def _find(self, press: Press) -> Action | None:
+        async with self.preparing.database.transaction() as tx:
+            return await actions.find(tx, press.ref)
+
+    async def _is_shown_here(self, tx: Transaction, press: Press, key: str) -> bool:
+        """Whether the press comes from the message with this key. A copy of it elsewhere has no power."""
+        row = await outbox.by_key(tx, key)
+        # A press can be here before the answer to the post is.
+        return row is not None and row.channel == press.channel and row.ts in (press.message_ts, None)
+
+    async def _change(self, tx: Transaction, before: Action, after: Action) -> Action:
+        changed = await actions.change(tx, before, after)
+        if changed is None:
+            raise ActionMovedOn(await actions.find(tx, before.ref) or before)
+        return changed
+
+    async def _end(self, tx: Transaction, after: Action, before: Action, *, by: str = "") -> Action:
+        changed = await self._change(tx, before, after)
+        now = self.preparing.clock.now()
+        await note(tx, changed, "ended", by or changed.customer, now=now)
+        await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
+        if before.state == "approving":
+            await outbox.add(tx, self.preparing.messages.decided(changed, by=(by,) if by else ()), now=now)
+        return changed

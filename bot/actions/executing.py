@@ -1,0 +1,302 @@
+"""Carries actions out: sends each stored request, finds out what became of it, and tells everybody once.
+
+run         look for what is due, until cancelled
+  _look     end offers in time, take over what a gone process was sending, carry out what is ready, ask about the rest
+  _execute  read the order again, mark the request as leaving, send it, keep the answer
+  _find_out ask the shop what became of a request without an answer
+  _call     open a case for what nobody could find out
+
+A request leaves only while its row is marked as executing by this process, and within SENDING_SECONDS of the mark, so a
+process that stood still sends nothing. Without an idempotency key a request leaves once in all.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from bot.actions import action as steps
+from bot.actions.action import LOOK_DELAYS, SENDING_SECONDS, ActionMovedOn
+from bot.actions.checking import NeedsMore
+from bot.actions.preparing import Preparing, facts_hash, note
+from bot.alerts import Alerts
+from bot.cases.cases import Cases
+from bot.conversation import Customer
+from bot.failpoints import failpoint
+from bot.shops.actions import ActionKind, ActionRequest, Arguments, Outcome
+from bot.shops.port import ShopUnavailable
+from bot.store import actions, leases, outbox
+from bot.store.actions import Action
+from bot.store.leases import Membership
+from bot.views.action_cards import staff_title
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+"""The time between two looks. A press wakes the runner of its own process at once."""
+AT_ONCE = 4
+"""Actions that one process carries out at the same time."""
+MOST = 50
+"""Actions of each kind that one look handles. The next one handles the rest."""
+LOOK_LEASE = 30.0
+"""Seconds for which one process asks about an action. If it is gone, another asks then."""
+
+Identify = Callable[[str], Awaitable[Customer | None]]
+
+
+@dataclass(slots=True)
+class ActionRunner:
+    """Carries out what is confirmed. `bot.app` puts the parts together."""
+
+    preparing: Preparing
+    cases: Cases
+    identify: Identify
+    member: Membership
+    is_alone: bool
+    """Whether no other process can be sending anything."""
+    alerts: Alerts = field(default_factory=Alerts)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+    _running: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    def wake(self) -> None:
+        """Look at once."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Carry out what is due until cancelled. What has begun by then is left to `drain`."""
+        while True:
+            self._woken.clear()
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the actions must go on
+                self.alerts.tell(logger, "due actions could not be read", about=type(error).__name__)
+            await self._rest()
+
+    async def drain(self, seconds: float) -> None:
+        """Let what has begun come to its end. What does not in time is found out by the next process."""
+        if self._running:
+            _, left = await asyncio.wait(self._running.values(), timeout=seconds)
+            for task in left:
+                task.cancel()
+
+    async def _rest(self) -> None:
+        woken = asyncio.ensure_future(self._woken.wait())
+        rest = asyncio.ensure_future(self.preparing.clock.sleep(POLL_SECONDS))
+        try:
+            await asyncio.wait({woken, rest}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            woken.cancel()
+            rest.cancel()
+
+    async def _look(self) -> None:
+        now = self.preparing.clock.now()
+        async with self.preparing.database.transaction() as tx:
+            ended = await actions.due_by(tx, now, states=("offered", "approving"), limit=MOST)
+            people = await actions.left_to_people(tx)
+            alive = {self.member.id} if self.is_alone else {self.member.id, *await leases.alive(tx, now=now)}
+            lost = await actions.sent_by_others(tx, alive)
+            ready = await actions.due_by(tx, now, states=("ready",), limit=MOST)
+            unknown = await actions.due_by(tx, now, states=("unknown",), limit=MOST)
+            stuck = await actions.due_by(tx, now, states=("stuck", "partly"), limit=MOST)
+        for each in ended:
+            await self._step(each, lambda action: steps.expire(action, now=now), "ended")
+        for each in people:
+            await self._step(each, lambda action: steps.withdraw(action, "with_people", now=now), "ended")
+        for each in lost:
+            await self._step(each, lambda action: steps.lose(action, now=now), "lost")
+        for each in ready:
+            self._start(each, self._execute)
+        for each in unknown:
+            self._start(each, self._find_out)
+        for each in stuck:
+            self._start(each, self._call)
+
+    def _start(self, action: Action, work: Callable[[Action], Awaitable[None]]) -> None:
+        if action.id in self._running:
+            return
+
+        async def safely() -> None:
+            try:
+                async with self._places:
+                    await work(action)
+            except ActionMovedOn:
+                logger.info("an action goes on elsewhere", extra={"action": action.ref})
+            except Exception:
+                # The row says how things stand, and the next look goes on from there.
+                logger.exception("an action failed", extra={"action": action.ref})
+            finally:
+                del self._running[action.id]
+
+        self._running[action.id] = asyncio.create_task(safely(), name=f"action-{action.id}")
+
+    async def _execute(self, action: Action) -> None:
+        """Send the stored request. Before the first time, the order is read again."""
+        if not action.attempts:
+            fault = await self._check_again(action)
+            if fault is not None:
+                await self._settle_unsent(action, fault)
+                return
+        marked = await self._step(action, lambda one: steps.mark(one, self.member.id, now=self._now()), "sent")
+        began = self.preparing.clock.monotonic()
+        failpoint("action_marked")
+        if self.preparing.clock.monotonic() - began > SENDING_SECONDS:
+            logger.warning("a request came too late and was not sent", extra={"action": action.ref})
+            return
+        outcome = await self.preparing.shop.send(_request(marked))
+        failpoint("action_answered")
+        await self._settle(marked, outcome)
+
+    async def _check_again(self, action: Action) -> Outcome | None:
+        """Why it cannot be sent: somebody else, another order, other rules. None if it is as it was shown."""
+        try:
+            customer = await self.identify(action.customer)
+            if customer is not None and customer.shop_silent:
+                return Outcome("unavailable")
+            if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+                return Outcome("refused", "not_allowed")
+            arguments = Arguments.read(action.arguments)
+            order = await self.preparing.shop.get_order(customer.shop, arguments.order) if arguments.order else None
+            if facts_hash(order) != action.facts_hash:
+                return Outcome("refused", "changed")
+            if action.kind not in self.preparing.policy().kinds:
+                return Outcome("refused", "not_allowed")
+        except ShopUnavailable:
+            return Outcome("unavailable")
+        return None
+
+    async def _settle_unsent(self, action: Action, fault: Outcome) -> None:
+        """End an action of which nothing was sent."""
+        now = self._now()
+        match fault.state, fault.reason:
+            case "unavailable", _:
+                await self._step(action, lambda one: steps.fail(one, now=now), "ended")
+            case _, "changed":
+                await self._step(action, lambda one: steps.withdraw(one, "changed", now=now), "ended")
+                await self._renew(action)
+            case _:
+                await self._step(action, lambda one: steps.withdraw(one, "no_longer_allowed", now=now), "ended")
+
+    async def _renew(self, action: Action) -> None:
+        """Show it as it would be now. The customer has read that nothing was changed, so this can fail."""
+        customer = await self.identify(action.customer)
+        if customer is None:
+            return
+        try:
+            await self.preparing.renew(action, customer)
+        except (ShopUnavailable, NeedsMore) as error:
+            logger.info("a change is not offered again", extra={"action": action.ref, "reason": str(error)})
+        self.preparing.outbox.wake()
+
+    async def _find_out(self, action: Action) -> None:
+        """Ask the shop what became of it."""
+        looked = await self._step(action, lambda one: steps.look(one, now=self._now(), lease=LOOK_LEASE), "looked")
+        if not _has_key(action) and action.looks + 1 < len(LOOK_DELAYS):
+            # Without a key "not done" proves nothing until late effects have had their time; "done" does.
+            outcome = await self._outcome(looked)
+            outcome = Outcome("unknown") if outcome.state == "not_found" else outcome
+        else:
+            outcome = await self._outcome(looked)
+        await self._settle(looked, outcome)
+
+    async def _outcome(self, action: Action) -> Outcome:
+        try:
+            customer = await self.identify(action.customer)
+            if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+                return Outcome("unknown")
+            kind = cast("ActionKind", action.kind)
+            return await self.preparing.shop.outcome(customer.shop, kind, key=action.key, before=None)
+        except ShopUnavailable:
+            return Outcome("unavailable")
+
+    async def _settle(self, action: Action, outcome: Outcome) -> None:
+        """Keep what the shop said. Too much money, or another currency, is nothing that was agreed on."""
+        if outcome.money is not None and _is_wrong(action, outcome):
+            self.alerts.tell(logger, "the shop moved another amount than was confirmed", about=action.ref)
+            outcome = Outcome("unknown")
+        lines = _titles(action, outcome)
+        await self._step(
+            action,
+            lambda one: _with_lines(
+                steps.settle(one, outcome, now=self._now(), has_key=_has_key(action)), lines, now=self._now()
+            ),
+            "answered",
+        )
+        failpoint("action_kept")
+
+    async def _call(self, action: Action) -> None:
+        """Open a case for staff, and ask them what became of it. If the thread has a case, it is that one."""
+        customer = await self.identify(action.customer)
+        if customer is None:
+            await self._step(action, lambda one: replace(one, due=None), "called")
+            return
+        case = await self.cases.open(
+            action.thread,
+            customer,
+            reason=f"action_{action.state}",
+            priority="high",
+            subject=staff_title(action),
+            summary=f"The shop did not confirm everything of this change. Its key is {action.key}.",
+        )
+        async with self.preparing.database.transaction() as tx:
+            changed = await actions.change(tx, action, replace(action, due=None))
+            if changed is None:
+                raise ActionMovedOn(action)
+            await outbox.add(tx, self.preparing.messages.stuck(changed, case), now=self._now())
+        self.preparing.outbox.wake()
+
+    async def _step(self, action: Action, change: Callable[[Action], Action], what: str) -> Action:
+        """Make a step, and queue what is to be said of it, in one transaction. Raises ActionMovedOn."""
+        now = self._now()
+        async with self.preparing.database.transaction() as tx:
+            after = change(action)
+            changed = await actions.change(tx, action, after)
+            if changed is None:
+                raise ActionMovedOn(action)
+            await note(tx, changed, what, "frontdesk", now=now)
+            if changed.state != action.state and changed.state != "executing":
+                await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
+            if action.state == "approving":
+                await outbox.add(tx, self.preparing.messages.decided(changed), now=now)
+        self.preparing.outbox.wake()
+        return changed
+
+    def _now(self) -> float:
+        return self.preparing.clock.now()
+
+
+def _has_key(action: Action) -> bool:
+    return bool(action.request.get("key_hours"))
+
+
+def _request(action: Action) -> ActionRequest:
+    stored = action.request
+    return ActionRequest(stored["method"], stored["path"], stored["headers"], stored["body"])
+
+
+def _is_wrong(action: Action, outcome: Outcome) -> bool:
+    """Whether what moved is not what was confirmed. If only some lines took effect, it can be less."""
+    moved = outcome.money
+    if moved is None or moved.minor == 0:
+        return False
+    if moved.currency != action.currency or moved.minor * action.money < 0:
+        return True
+    return abs(moved.minor) > abs(action.money) if outcome.state == "partly" else moved.minor != action.money
+
+
+def _titles(action: Action, outcome: Outcome) -> list[str]:
+    """The titles of the lines that took effect, for `partly`."""
+    if outcome.state != "partly":
+        return []
+    named = [each["line"] for each in action.arguments.get("lines", ())]
+    shown = action.preview.get("lines", ())
+    titles = dict(zip(named, (line["title"] for line in shown), strict=False))
+    return [titles[line] for line in outcome.lines if line in titles]
+
+
+def _with_lines(action: Action, lines: list[str], *, now: float) -> Action:
+    """The action with what went through, and due at once if staff must look at it."""
+    if action.state in ("stuck", "partly"):
+        action = replace(action, due=now)
+    return replace(action, preview={**action.preview, "done_lines": lines}) if lines else action

@@ -1,0 +1,113 @@
+"""The outbox rows of an action's steps: to the customer in their thread, to staff in the agent channel.
+
+Keys are made of the action's reference, so that a step which is repeated posts nothing twice. The end of an action is
+told once, by a row with one key.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.cases.hours import Hours
+from bot.language.sentences import Sentences
+from bot.slack.blocks import Card
+from bot.slack.mrkdwn import escape
+from bot.store.actions import Action
+from bot.store.cases import Case, card_key
+from bot.store.outbox import Outgoing
+from bot.views import action_cards
+
+SILENT_ENDS = frozenset({"declined", "expired", "withdrawn"})
+"""States that need no message of their own, because nothing was done: the preview says so."""
+
+
+def offer_key(action: Action) -> str:
+    """The key of the preview."""
+    return f"act/{action.ref}/offer"
+
+
+def approval_key(action: Action) -> str:
+    """The key of the card on which staff decide."""
+    return f"act/{action.ref}/approval"
+
+
+def turn_of(action: Action) -> str:
+    """The number of the turn that prepared it. Empty if no turn did."""
+    kind, _, number = action.origin.partition("/")
+    return number if kind == "turn" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionMessages:
+    """Builds the rows."""
+
+    sentences: Sentences
+    agent_channel: str
+    hours: Hours
+
+    def offer(self, action: Action, epoch: int) -> Outgoing:
+        """The preview. It is not posted if the thread has passed to people by then."""
+        thread = action.thread
+        card = action_cards.offered(self.sentences, action, turn=turn_of(action))
+        of = (thread.key, epoch)
+        return Outgoing(offer_key(action), "post", thread.channel, _payload(card), thread_ts=thread.ts, epoch=of)
+
+    def stands(self, action: Action, *, now: float) -> Outgoing:
+        """The preview as things stand now, in one line."""
+        opening = self.hours.next_opening(now)
+        card = action_cards.shown_as(self.sentences, action, opening=opening if opening > now else None)
+        key = f"act/{action.ref}/{action.version}/stands"
+        return Outgoing(key, "update", action.thread.channel, _payload(card), parent=offer_key(action))
+
+    def step(self, action: Action, *, now: float) -> list[Outgoing]:
+        """What the customer reads after a step: the preview changes, and an end is told once."""
+        rows = [self.stands(action, now=now)]
+        if not action.is_open and action.state not in SILENT_ENDS:
+            rows.append(self._end(action))
+        return rows
+
+    def cannot(self, action: Action, words: str) -> Outgoing:
+        """Why it cannot be offered again."""
+        thread = action.thread
+        return Outgoing(
+            f"act/{action.ref}/cannot", "post", thread.channel, {"text": escape(words)}, thread_ts=thread.ts
+        )
+
+    def _end(self, action: Action) -> Outgoing:
+        card = action_cards.ended(
+            self.sentences, action, turn=turn_of(action), lines=action.preview.get("done_lines", ())
+        )
+        # What staff found out later is another message than what could not be found out before.
+        key = f"act/{action.ref}/settled" if action.settled else f"act/{action.ref}/end"
+        return Outgoing(key, "post", action.thread.channel, _payload(card), thread_ts=action.thread.ts)
+
+    def ask_staff(self, action: Action, *, said: str, facts: dict[str, str], why: str) -> Outgoing:
+        """The card on which staff decide."""
+        card = action_cards.approval(action, said=said, facts=facts, why=why)
+        return Outgoing(approval_key(action), "post", self.agent_channel, _payload(card))
+
+    def decided(self, action: Action, *, by: Sequence[str] = ()) -> Outgoing:
+        """The card of staff in one line."""
+        key = f"act/{action.ref}/{action.version}/decided"
+        card = action_cards.decided(action, by=by)
+        return Outgoing(key, "update", self.agent_channel, _payload(card), parent=approval_key(action))
+
+    def one_more(self, action: Action, *, by: Sequence[str]) -> Outgoing:
+        """What is said under the card when a second person has to agree."""
+        words = action_cards.one_more_needed(by)
+        key = f"act/{action.ref}/{action.version}/one-more"
+        return Outgoing(key, "post", self.agent_channel, {"text": words}, parent=approval_key(action))
+
+    def stuck(self, action: Action, case: Case) -> Outgoing:
+        """What staff have to find out, under the case's card."""
+        return Outgoing(
+            f"act/{action.ref}/stuck",
+            "post",
+            case.stands_in(self.agent_channel),
+            _payload(action_cards.stuck(action)),
+            parent=card_key(case),
+            case_id=case.id,
+        )
+
+
+def _payload(card: Card) -> dict[str, object]:
+    return {"text": card.text, "blocks": list(card.blocks)}
