@@ -23,6 +23,11 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
 import handlers
+from bot.actions.deciding import Deciding
+from bot.actions.executing import ActionRunner
+from bot.actions.messages import ActionMessages
+from bot.actions.policy_file import NO_POLICY, read_policy
+from bot.actions.preparing import Preparing
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
 from bot.agent.tools import Tool
@@ -116,6 +121,7 @@ from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.handover_requests import HandoverRequests
 from bot.turns.incoming import Notices
+from bot.turns.interactions.action_steps import ActionSteps
 from bot.turns.interactions.article_steps import ArticleSteps
 from bot.turns.interactions.case_steps import CaseSteps
 from bot.turns.interactions.customers import CustomerInteractions
@@ -188,6 +194,7 @@ class App:
     models: Models
     schedule: Schedule
     sla: SlaTimers
+    actions: ActionRunner | None
     replication: IndexReplication | None
     """Keeps the knowledge bases of several machines the same. None if there is only one machine."""
     publishing: Publishing
@@ -232,7 +239,9 @@ async def open_app(
         inbox = Inbox(database, clock, opened.metrics, interrupts)
         delivery = build_delivery(opened)
         cases = build_cases(opened, delivery)
-        desk = build_desk(opened, delivery, parts=cases, more_tools=more_tools)
+        actions = build_actions(opened, delivery, parts=cases)
+        preparing = actions.preparing if actions else None
+        desk = build_desk(opened, delivery, parts=cases, preparing=preparing, more_tools=more_tools)
         help_center = build_help_center(opened, delivery)
         help_center.library.look_again = look_for_staff(desk.second_look, opened.metrics)
         figures = partial(render_metrics, database, clock, settings.targets.hours.between)
@@ -252,6 +261,7 @@ async def open_app(
             opened,
             delivery,
             parts=cases,
+            actions=actions,
             desk=desk,
             articles=help_center.articles,
             home=home,
@@ -305,6 +315,7 @@ async def open_app(
             opened.models,
             help_center.schedule,
             SlaTimers(cases.cases.stepping, slack.directory, settings.desk_lead),
+            actions.runner if actions else None,
             help_center.replication,
             help_center.publishing,
             Upkeep(database, clock),
@@ -464,6 +475,39 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionParts:
+    """What changes orders. None of it is there without a shop."""
+
+    preparing: Preparing
+    runner: ActionRunner
+    deciding: Deciding
+
+
+def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts) -> ActionParts | None:
+    """What prepares, confirms and carries out changes of orders."""
+    if opened.shop is None:
+        return None
+    settings, cases = opened.settings, parts.cases
+    hours = settings.targets.hours
+    opened_policy = read_policy(settings.policy_path) if settings.policy_path else NO_POLICY
+    preparing = Preparing(
+        opened.database,
+        delivery.outbox,
+        opened.clock,
+        opened.shop,
+        lambda: opened_policy,
+        ActionMessages(opened.sentences, opened.agent_channel, hours),
+        zone=settings.desk_zone,
+        offer_minutes=settings.action_minutes,
+        offers_an_hour=settings.action_offers_per_hour,
+    )
+    identify = parts.identities.identify_anew
+    runner = ActionRunner(preparing, cases, identify, opened.membership, is_alone=not settings.is_shared)
+    deciding = Deciding(preparing, runner, cases, identify, approval_minutes=settings.approval_minutes)
+    return ActionParts(preparing, runner, deciding)
+
+
+@dataclass(frozen=True, slots=True)
 class DeskParts:
     """Everything that asks models for words."""
 
@@ -474,7 +518,14 @@ class DeskParts:
     second_look: SecondLook
 
 
-def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, more_tools: Sequence[Tool]) -> DeskParts:
+def build_desk(
+    opened: Surroundings,
+    delivery: Delivery,
+    *,
+    parts: CaseParts,
+    preparing: Preparing | None,
+    more_tools: Sequence[Tool],
+) -> DeskParts:
     """The agents that answer, and those that write drafts for staff and suggest articles."""
     settings, database, clock, cases = opened.settings, opened.database, opened.clock, parts.cases
     knowledge = opened.bases.public
@@ -499,6 +550,7 @@ def build_desk(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, mo
         layout=settings.agents,
         takes_apart=settings.compound_answers == "split",
         checks=settings.check_answers == "on",
+        preparing=preparing,
         more_tools=more_tools,
         bounded=bounded,
     )
@@ -571,7 +623,9 @@ def build_help_center(opened: Surroundings, delivery: Delivery) -> HelpCenter:
     return HelpCenter(articles, library, publishing, schedule, replication)
 
 
-def build_answers(opened: Surroundings, delivery: Delivery, *, parts: CaseParts, desk: DeskParts) -> Answers:
+def build_answers(
+    opened: Surroundings, delivery: Delivery, *, parts: CaseParts, preparing: Preparing | None, desk: DeskParts
+) -> Answers:
     """What writes an answer into a thread."""
     settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
     sentences, outbox = opened.sentences, delivery.outbox
@@ -586,13 +640,20 @@ def build_answers(opened: Surroundings, delivery: Delivery, *, parts: CaseParts,
         posts=posts,
         leftovers=Leftovers(database, slack, clock, sentences, posts),
         streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts),
-        records=AnswerRecords(database, clock),
+        records=AnswerRecords(database, clock, preparing),
         reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
     )
 
 
 def build_interactions(
-    opened: Surroundings, *, parts: CaseParts, desk: DeskParts, articles: Articles, inbox: Inbox, erasure: Erasure
+    opened: Surroundings,
+    *,
+    parts: CaseParts,
+    actions: ActionParts | None,
+    desk: DeskParts,
+    articles: Articles,
+    inbox: Inbox,
+    erasure: Erasure,
 ) -> Interactions:
     """What the buttons do."""
     database, slack, clock, sentences = opened.database, opened.slack, opened.clock, opened.sentences
@@ -600,13 +661,21 @@ def build_interactions(
     case_steps = CaseSteps(cases, parts.relay, Why(database, opened.bases.public), replies)
     draft_steps = DraftSteps(database, clock, desk.drafting, parts.drafts, replies)
     article_steps = ArticleSteps(database, clock, desk.learning, articles, replies)
+    of_actions = ActionSteps(actions.deciding, slack.chat, sentences, replies) if actions else None
     return Interactions(
-        customers=CustomerInteractions(database, sentences, identities, cases, replies),
+        customers=CustomerInteractions(
+            database, sentences, identities, cases, replies, of_actions.for_customers() if of_actions else {}
+        ),
         staff=StaffInteractions(
             cases,
             replies,
             accept=inbox.accept,
-            steps={**case_steps.table(), **draft_steps.table(), **article_steps.table()},
+            steps={
+                **case_steps.table(),
+                **draft_steps.table(),
+                **article_steps.table(),
+                **(of_actions.for_staff() if of_actions else {}),
+            },
             abandons={"case.draft": draft_steps.abandon, "kb.suggest": article_steps.abandon},
         ),
         handover_requests=HandoverRequests(
@@ -621,6 +690,7 @@ def build_turns(
     delivery: Delivery,
     *,
     parts: CaseParts,
+    actions: ActionParts | None,
     desk: DeskParts,
     articles: Articles,
     home: Home,
@@ -630,8 +700,9 @@ def build_turns(
     """What becomes of a stored row."""
     settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
     sentences, outbox, cases, identities = opened.sentences, delivery.outbox, parts.cases, parts.identities
-    answers = build_answers(opened, delivery, parts=parts, desk=desk)
-    edits = MessageEdits(database, outbox, clock, sentences, answers.leftovers, parts.relay)
+    preparing = actions.preparing if actions else None
+    answers = build_answers(opened, delivery, parts=parts, preparing=preparing, desk=desk)
+    edits = MessageEdits(database, outbox, clock, sentences, answers.leftovers, parts.relay, preparing)
     erasure = Erasure(
         database,
         outbox,
@@ -644,7 +715,9 @@ def build_turns(
         home.show,
         desk.second_look.forget,
     )
-    interactions = build_interactions(opened, parts=parts, desk=desk, articles=articles, inbox=inbox, erasure=erasure)
+    interactions = build_interactions(
+        opened, parts=parts, actions=actions, desk=desk, articles=articles, inbox=inbox, erasure=erasure
+    )
     summaries = Summaries(
         database=database,
         clock=clock,
@@ -675,6 +748,7 @@ def build_turns(
         topics=opened.desk.follow(build_topics),
         images=ImageReader(opened.slack.files, opened.models.take_images),
         danger_check=_build_danger_check(opened),
+        changes=preparing,
     )
     return Turns(
         database=database,
@@ -770,6 +844,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
             _start(app.background, app.sla.run())
+            if app.actions is not None:
+                _start(app.background, app.actions.run())
             _start(app.background, warm_up(app.models))
         _start(app.background, app.upkeep.run())
         resumed = await app.engine.resume(app.database)
@@ -805,6 +881,8 @@ async def wind_up(app: App, end: float) -> None:
     for work in app.background:
         work.cancel()
     await app.engine.drain(min(TURN_DRAIN_TIMEOUT, max(0.0, left() - CLEANUP_TIMEOUT)))
+    if app.actions is not None:
+        await app.actions.drain(max(0.0, left() - CLEANUP_TIMEOUT))
     for work in app.watches:
         work.cancel()
     if ending := {*app.background, *app.watches}:

@@ -245,6 +245,14 @@ class Settings(BaseModel):
     """Threads answered at the same time; others wait their turn."""
     open_cases: Annotated[int, Field(ge=1, le=1000)] = 5
     """Cases that one customer may have open; what they want of a person in further threads is added to the latest."""
+    policy_path: Path | None = None
+    """The rules for changes of orders, a YAML file. Unset: nothing can be changed."""
+    action_minutes: Annotated[float, Field(ge=1, le=120)] = 15.0
+    """How long a customer can say yes to a change of an order that the assistant has prepared, in minutes."""
+    approval_minutes: Annotated[float, Field(ge=1, le=1440)] = 30.0
+    """How long staff can approve a change, in minutes of open desk."""
+    action_offers_per_hour: Annotated[int, Field(ge=1, le=1000)] = 20
+    """Changes that the assistant prepares for one customer in an hour."""
     desk_hours: Annotated[str, AfterValidator(_week)] | None = None
     """When people answer, as `Mon-Fri 09:00-17:00, Sat 10:00-14:00`; `@` may stand for a blank. Unset: always."""
     desk_zone: Annotated[str, AfterValidator(check_zone)] = "UTC"

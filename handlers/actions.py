@@ -3,10 +3,11 @@
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.buttons import BUTTONS
+from bot.cases.buttons import BUTTONS, Button
 from bot.conversation import ThreadRef
 from bot.store import turns
 from bot.store.bodies import InteractionBody
@@ -24,7 +25,9 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """Attach the buttons under answers and in the messages about a case."""
 
     async def store_interaction(ack: Ack, body: BlockActions, action: Action) -> None:
-        await desk.inbox.accept(read_interaction(body, action, team=desk.me.team))
+        arrival = read_interaction(body, action, team=desk.me.team)
+        button = BUTTONS[arrival.interaction.action]
+        await desk.inbox.accept(in_its_lane(arrival, button))
         await ack()
 
     for button in BUTTONS.values():
@@ -100,6 +103,13 @@ def read_interaction(body: BlockActions, action: Action, *, team: str) -> Arriva
         addressed=True,
         calls=name in BUTTONS and BUTTONS[name].calls,
     )
+
+
+def in_its_lane(interaction: Arrival, button: Button) -> Arrival:
+    """Return the interaction, in a lane of its own if it must not wait for what is written in its thread."""
+    if button.lane != "own":
+        return interaction
+    return replace(interaction, thread=replace(interaction.thread, ts=interaction.ts))
 
 
 def read_home_interaction(body: BlockActions, action: Action, *, team: str) -> Arrival:

@@ -5,15 +5,13 @@ the reply is delivered first. An interaction that takes long has a lane of its o
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from slack_bolt.async_app import AsyncApp
 
 from bot.cases.buttons import BUTTONS, SUBMISSIONS, Button
 from bot.cases.dialogs import DIALOGS
-from bot.store.inbox import Arrival
 from bot.turns.interactions.replies import interaction_thread
-from handlers.actions import log_unknown, read_interaction
+from handlers.actions import in_its_lane, log_unknown, read_interaction
 from handlers.desk import Desk
 from handlers.dialogs import open_dialog
 from handlers.payloads import Action, BlockActions
@@ -34,7 +32,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await ack()
             await open_dialog(desk, arrival, trigger_id=body["trigger_id"])
         elif await desk.is_staff_in(arrival.thread.channel, arrival.author):
-            await desk.inbox.accept(_in_its_lane(arrival, button))
+            await desk.inbox.accept(in_its_lane(arrival, button))
             await ack()
         else:
             await ack()
@@ -54,10 +52,3 @@ def _is_pressed_here(button: Button) -> bool:
     """Whether it is a button of staff that is stored or opens a dialog about a case."""
     is_answered_elsewhere = button.lane == "at_once" and button.dialog not in DIALOGS
     return button.who == "staff" and button.id not in SUBMISSIONS and not is_answered_elsewhere
-
-
-def _in_its_lane(interaction: Arrival, button: Button) -> Arrival:
-    """Return the interaction, in a lane of its own if messages under the card must not wait for it."""
-    if button.lane != "own":
-        return interaction
-    return replace(interaction, thread=replace(interaction.thread, ts=interaction.ts))

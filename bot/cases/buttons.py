@@ -108,6 +108,10 @@ _TABLE = (
         "case.reopen", "customer", "Reopens the case. After a week it opens another.", _ENDED,
         is_done=_became(*_UNCLAIMED),
     ),
+    # What customers press about a change of their order.
+    Button("act.yes", "customer", "Says yes to a change. Only the customer it was shown to.", lane="own"),
+    Button("act.no", "customer", "Says no to a change, or takes the yes back before it is sent.", lane="own"),
+    Button("act.again", "customer", "Shows a change again that could not be sent.", lane="own"),
     # What anyone presses.
     Button("case.escalate", "author", "Opens a case for a message."),
     Button("fb", "anyone", "Rates an answer.", lane="at_once"),
@@ -150,6 +154,12 @@ _TABLE = (
     Button("submit.transfer", "staff", "Transfers the case to another desk.", _OPEN, is_done=_became(*_UNCLAIMED)),
     Button("submit.merge", "staff", "Merges the case into another one.", _OPEN, is_done=_became("merged")),
     Button("submit.draft", "staff", "Sends the changed draft to the customer.", _CLAIMED, speaks=True),
+    # What staff press about a change of an order. These name the action, not a case.
+    Button("appr.yes", "staff", "Approves a change that the customer confirmed.", lane="own", anywhere=True),
+    Button("appr.no", "staff", "Refuses it.", lane="own", anywhere=True),
+    Button("appr.take", "staff", "Takes the matter over as a case instead.", lane="own", anywhere=True),
+    Button("act.was_done", "staff", "Says that a change went through.", lane="own", anywhere=True),
+    Button("act.was_not", "staff", "Says that it did not go through.", lane="own", anywhere=True),
     # What staff press about the knowledge base.
     Button("kb.suggest", "staff", "Suggests an article.", (*_ENDED, "merged", "bot"), lane="own", anywhere=True),
     Button("kb.new", "staff", "Adds the suggestion as a new article.", anywhere=True),

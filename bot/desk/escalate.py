@@ -37,6 +37,10 @@ Reason = Literal[
 `fraud` are the classes of bot/desk/danger, for what its words have not found."""
 
 
+PREPARES = "prepare_"
+"""The beginning of the names of the tools of bot/desk/changes.py."""
+
+
 class CaseOpener(Protocol):
     """Opens cases, as `bot.cases.cases.Cases` does."""
 
@@ -101,13 +105,16 @@ def leaving_cases(team: Team, database: Database) -> Team:
     agents = tuple(
         replace(
             agent,
-            tools=tuple(
-                _leaving_cases(tool, database) if tool.writes and not tool.terminal else tool for tool in agent.tools
-            ),
+            tools=tuple(_leaving_cases(tool, database) if _changes(tool) else tool for tool in agent.tools),
         )
         for agent in team.agents
     )
     return replace(team, agents=agents)
+
+
+def _changes(tool: Tool) -> bool:
+    """Whether people have to decide about it once they are called: it changes something, or prepares a change."""
+    return (tool.writes and not tool.terminal) or tool.name.startswith(PREPARES)
 
 
 def without_escalating(team: Team) -> Team:

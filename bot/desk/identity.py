@@ -34,7 +34,13 @@ class Identities:
 
         Without `with_shop` the shop is not asked, because the caller needs no order data.
         """
-        user = await self._directory.user(user_id)
+        return await self._identify(await self._directory.user(user_id), with_shop=with_shop)
+
+    async def identify_anew(self, user_id: str) -> Customer | None:
+        """The same, with nothing from a cache: for a yes that lets something be changed."""
+        return await self._identify(await self._directory.user(user_id, seconds=0.0), with_shop=True)
+
+    async def _identify(self, user: SlackUser, *, with_shop: bool) -> Customer | None:
         if user.is_bot or user.deleted:
             return None
         member_type = _member_type(user)

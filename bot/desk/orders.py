@@ -137,7 +137,8 @@ def _told(order: Order, zone: str) -> Mapping[str, Any]:
 
 
 def _article(line: OrderLine) -> Mapping[str, Any]:
-    return {"title": line.title, "quantity": line.quantity, "price_each": str(line.unit_price)}
+    told = {"line": line.id, "title": line.title, "quantity": line.quantity, "price_each": str(line.unit_price)}
+    return {name: value for name, value in told.items() if value != ""}
 
 
 def _told_briefly(order: Order, zone: str) -> Mapping[str, Any]:

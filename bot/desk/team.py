@@ -50,14 +50,18 @@ def build_team(
     orders: OrderBackend | None,
     shipping: ShippingBackend | None,
     layout: Layout = "one",
+    changes: Sequence[Tool] = (),
     more_tools: Sequence[Tool] = (),
 ) -> Team:
     """One agent with all tools; or, as a team, triage, orders, shipping and answers.
 
-    Without a shop it is one agent that answers from the help pages. All agents that answer get `more_tools`. Tools that
+    Without a shop it is one agent that answers from the help pages. All agents that answer get `more_tools`; the one
+    that looks orders up gets `changes`, the tools that prepare a change of an order. Tools that
     the desk file turns off are left out. Raises ConfigurationError for one that there is not.
     """
-    team = _build_team(desk, knowledge, cases, orders=orders, shipping=shipping, layout=layout, more_tools=more_tools)
+    team = _build_team(
+        desk, knowledge, cases, orders=orders, shipping=shipping, layout=layout, changes=changes, more_tools=more_tools
+    )
     known = {tool.name for agent in team.agents for tool in agent.tools} | BUILT_IN_TOOLS
     off = frozenset(desk.tools.without)
     if wrong := sorted((off - known) | (off & {ESCALATE})):
@@ -81,6 +85,7 @@ def _build_team(
     orders: OrderBackend | None,
     shipping: ShippingBackend | None,
     layout: Layout,
+    changes: Sequence[Tool],
     more_tools: Sequence[Tool],
 ) -> Team:
     common = (*answer_tools(knowledge), *escalate_tools(cases), *more_tools)
@@ -88,14 +93,14 @@ def _build_team(
         return _one("alone", desk, common)
     look_up = order_tools(orders)
     if layout == "one":
-        return _one("desk", desk, (*look_up, *shipping_tools(shipping), *common))
+        return _one("desk", desk, (*look_up, *shipping_tools(shipping), *changes, *common))
     return Team(
         (
             _triage(desk, cases),
             Agent(
                 "orders",
                 _instructions("orders", desk),
-                (*look_up, *common),
+                (*look_up, *changes, *common),
                 hands_over_to=("shipping", "answers"),
                 purpose="What is in an order, what it cost, whether it is paid, which orders the customer has.",
             ),

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from bot.actions.preparing import Preparing
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
 from bot.agent.tools import Tool
 from bot.clock import Clock
+from bot.desk.changes import change_tools
 from bot.desk.escalate import CaseOpener
 from bot.desk.own_words import OwnWords
 from bot.desk.rewriting import SecondLook
@@ -34,12 +36,23 @@ def build_agents(
     layout: Layout,
     takes_apart: bool,
     checks: bool,
+    preparing: Preparing | None = None,
     more_tools: Sequence[Tool] = (),
     bounded: Callable[[Team], Team] = lambda team: team,
 ) -> Agents:
-    """The agents. `bounded` limits what the tools of their team may do. Raises ConfigurationError as `build_team`."""
+    """The agents. `preparing` lets them prepare changes of orders, and `bounded` limits what their tools may do.
+
+    Raises ConfigurationError as `build_team`.
+    """
     team = build_team(
-        desk=desk, knowledge=knowledge, cases=cases, orders=shop, shipping=shop, layout=layout, more_tools=more_tools
+        desk=desk,
+        knowledge=knowledge,
+        cases=cases,
+        orders=shop,
+        shipping=shop,
+        layout=layout,
+        changes=() if preparing is None else change_tools(preparing),
+        more_tools=more_tools,
     )
     leads = takes_apart and len(team.agents) > 1
     return Agents(

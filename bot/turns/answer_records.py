@@ -8,6 +8,7 @@ forget   save only the costs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.actions.preparing import Preparing
 from bot.agent.messages import AgentMessage, Message, ToolResult, to_json
 from bot.agent.patterns import reworded
 from bot.clock import Clock
@@ -15,7 +16,7 @@ from bot.conversation import ThreadRef
 from bot.desk.topics import without_marks
 from bot.failpoints import failpoint
 from bot.store import spending, threads, turns
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.turns import TurnRecord
 from bot.turns.asking import Asked
@@ -33,6 +34,8 @@ class AnswerRecords:
 
     database: Database
     clock: Clock
+    changes: Preparing | None = None
+    """What the tools prepare. None for a desk without rules for it."""
 
     async def journal(self, item: InboxItem) -> TurnJournal:
         """Open the journal of the row's answer, with what earlier attempts recorded."""
@@ -86,10 +89,24 @@ class AnswerRecords:
                 await threads.add_thread(tx, thread, now=self.clock.now())
             for use in costs_of(question.item, asked.journal.rounds, outcome):
                 await spending.add(tx, use, now=self.clock.now())
+            await self._show_changes(tx, asked, ended, place)
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
             await threads.set_agent(tx, record.thread, outcome.agent)
+        if self.changes is not None:
+            self.changes.outbox.wake()
         failpoint("turn_kept")
         return ended
+
+    async def _show_changes(self, tx: Transaction, asked: Asked, ended: str, place: ThreadRef) -> None:
+        """Show under the answer what the tools have prepared. Without an answer to stand under, it is withdrawn."""
+        if self.changes is None:
+            return
+        origin, question = f"turn/{asked.question.item.id}", asked.question
+        if ended == "answered" and place.is_direct:
+            epoch = await threads.epoch_of(tx, place.key)
+            await self.changes.show(tx, origin, place, epoch, language=question.language)
+        elif ended != "answered":
+            await self.changes.drop(tx, origin, "with_people" if ended == "escalated" else "not_shown")
 
     async def forget(self, asked: Asked) -> None:
         """Save only the costs, and close the journal: nothing was said."""

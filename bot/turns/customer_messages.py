@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from bot.actions.preparing import Preparing
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
@@ -40,8 +41,10 @@ from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import Sentences
 from bot.slack.api.errors import SlackRefused
 from bot.slack.mrkdwn import escape
+from bot.store import actions as action_rows
 from bot.store import cases as case_rows
 from bot.store import inbox, interrupts, pauses, threads, turns
+from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Finish, InboxItem
@@ -54,6 +57,7 @@ from bot.turns.decide import (
     Call,
     CallForDanger,
     Decision,
+    Decline,
     Done,
     Facts,
     Forget,
@@ -112,6 +116,7 @@ class CustomerMessages:
     topics: Callable[[], Topics] = Topics
     """The topics of the desk file in force."""
     danger_check: DangerCheck | None = None
+    changes: Preparing | None = None
     """Checks messages for danger next to the answer. None if there is no cheap model."""
 
     async def take(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Finish:
@@ -209,6 +214,7 @@ class CustomerMessages:
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
             ended = None if case else await case_rows.latest_of(tx, item.thread)
+            asked = await action_rows.of_thread(tx, item.thread, states=("offered",))
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
             # The first attempt finds nothing that was begun.
@@ -226,6 +232,7 @@ class CustomerMessages:
             shows_images=self.images.would_read(item.message.files),
             has_asked_back=has_asked_back(episode.history),
             is_offered=episode.has_offered,
+            asked=tuple(each for each in asked if each.customer == item.author),
             is_paused=is_paused,
             topics=topics,
             is_over=is_over,
@@ -274,6 +281,8 @@ class CustomerMessages:
                 if await self.budgets.set_aside(item):
                     return "done", await self._pass_on(case, incoming)
                 return "done", await self._help(case, incoming)
+            case Decline(action):
+                return "done", await self._decline(action, incoming)
             case Refuse(topics, case):
                 return "done", await self._checked(incoming, partial(self._refuse, topics, incoming, case))
             case Thank(case):
@@ -302,6 +311,15 @@ class CustomerMessages:
                 return "done", reason
             case Answer():
                 return await self._ask(incoming)
+
+    async def _decline(self, action: Action, incoming: IncomingMessage) -> str:
+        """End the question about a change. The message that asked it says so."""
+        await self.leftovers.close(incoming.item)
+        if self.changes is not None:
+            async with self.database.transaction() as tx:
+                await self.changes.decline(tx, action)
+        await self.notices.say(incoming, "action_declined")
+        return "declined"
 
     async def _note_danger(self, case: Case, incoming: IncomingMessage, facts: Facts) -> None:
         """Make the open case as urgent as the customer's new message."""

@@ -28,6 +28,7 @@ from bot.desk.intents import (
 )
 from bot.desk.topics import NO_TOPICS, FoundTopics
 from bot.desk_file.model import PeopleTopic, RefusedTopic
+from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
 from bot.turns.danger_check import Look
@@ -61,6 +62,8 @@ class Facts:
     """True if the assistant's last message ends with a question."""
     is_offered: bool
     """True if the answer before this message was none, and offered a person."""
+    asked: tuple[Action, ...]
+    """The changes of orders that the author is being asked about in this thread."""
     is_paused: bool
     """True if staff have paused the assistant in the channel."""
     topics: FoundTopics
@@ -120,6 +123,13 @@ class Help:
 
 
 @dataclass(frozen=True, slots=True)
+class Decline:
+    """Leave everything as it is: the words say no to a change that was prepared."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     """Say what the shop says about topics that the assistant does not speak about."""
 
@@ -156,8 +166,10 @@ class Stop:
 class Say:
     """Post one sentence in place of an answer."""
 
-    key: Literal["file_unread", "greeting", "nothing_to_stop", "rephrase", "standing_by"] | Thanks
-    reason: Literal["no_words", "nothing_to_stop", "thanked", "declined"]
+    key: (
+        Literal["file_unread", "greeting", "nothing_to_stop", "rephrase", "standing_by", "action_press_button"] | Thanks
+    )
+    reason: Literal["no_words", "nothing_to_stop", "thanked", "declined", "not_pressed"]
     """How the row ends."""
 
 
@@ -190,6 +202,7 @@ Decision = (
     | PassOn
     | TakeBack
     | Help
+    | Decline
     | Refuse
     | Thank
     | Reopen
@@ -302,11 +315,14 @@ def _for_assistant(facts: Facts) -> Decision:
     return Answer()
 
 
-def _courtesy(facts: Facts) -> Say | None:
-    """What answers thanks, or a no. None if the message is neither."""
+def _courtesy(facts: Facts) -> Say | Decline | None:
+    """What answers thanks, a no, or a yes. None if the message is none of them. A yes in words changes nothing."""
     words = facts.item.words
     if facts.is_offered and refuses(words):
         return Say("rephrase", "declined")
+    if facts.asked and (accepts(words) or refuses(words) or needs_no_more(words)):
+        is_clear = len(facts.asked) == 1 and not accepts(words)
+        return Decline(facts.asked[0]) if is_clear else Say("action_press_button", "not_pressed")
     if facts.has_asked_back:
         return None
     if affirms(words):

@@ -12,6 +12,7 @@ point. The same transaction puts into the outbox what Slack must be told.
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bot.actions.preparing import Preparing
 from bot.agent.journal import WRITE
 from bot.cases.files import notes_on
 from bot.cases.relay import Relay
@@ -48,6 +49,8 @@ class MessageEdits:
     sentences: Sentences
     leftovers: Leftovers
     relay: Relay
+    changes: Preparing | None = None
+    """What the assistant prepared for a message is withdrawn with it."""
 
     async def begin_anew(self, item: InboxItem) -> InboxItem:
         """Return the item with the words of its newest edit, as if it had just come. Its costs so far are saved.
@@ -58,6 +61,7 @@ class MessageEdits:
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         async with self.database.transaction() as tx:
             edit = await interrupts.latest_edit(tx, item)
+            await self._withdraw_changes(tx, item.id)
             body = item.message
             # The edit's own row changes copies that were already sent. For that it needs the old words in this row.
             is_open = not await outbox.mirrors(tx, item.thread.channel, item.said_at)
@@ -105,9 +109,17 @@ class MessageEdits:
                 and not await interrupts.stopped_since(tx, edit)
             )
             if answers:
+                before = await interrupts.edits_of(tx, row.thread.key, row.said_at)
+                await self._withdraw_changes(tx, row.id, *(each.id for each in before))
                 await interrupts.replace_body(tx, edit.id, replace(noted, answers=True))
         self.outbox.wake()
         return replace(edit, body=noted) if answers else None
+
+    async def _withdraw_changes(self, tx: Transaction, *turns: int) -> None:
+        """Withdraw what was prepared for messages that say something else now, as long as it was not sent."""
+        if self.changes is not None:
+            for turn in turns:
+                await self.changes.drop(tx, f"turn/{turn}", "taken_back")
 
     async def _overheard(self, tx: Transaction, edit: InboxItem) -> InboxItem | None:
         """Handle an edit of a message to others: return it if it now mentions the app, else erase it."""
@@ -181,6 +193,7 @@ class MessageEdits:
         the posts of its unfinished answer.
         """
         ids, thread, author = _ids(messages, edits), messages[0].thread, messages[0].author
+        await self._withdraw_changes(tx, *ids)
         given = await erasure.answers_to(tx, ids)
         others = await erasure.written_by_others(tx, thread, author=author)
         language = await self._language(tx, thread)

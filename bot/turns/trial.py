@@ -128,6 +128,7 @@ async def try_question(
         begun_at=None,
         shows_images=False,
         has_asked_back=False,
+        asked=(),
         is_paused=False,
         is_offered=False,
         topics=topics.find(item.words),

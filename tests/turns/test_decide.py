@@ -60,6 +60,7 @@ def facts(text: str = "Where is ORD-1001?", **known: Any) -> Facts:
             "shows_images": False,
             "has_asked_back": False,
             "is_offered": False,
+            "asked": (),
             "is_paused": False,
             "topics": NO_TOPICS,
             "is_over": False,

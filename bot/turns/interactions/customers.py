@@ -1,7 +1,7 @@
 """What the buttons of customers do."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.cases.buttons import Button
 from bot.cases.case import MovedOn
@@ -30,6 +30,8 @@ class CustomerInteractions:
     identities: Identities
     cases: Cases
     replies: Replies
+    more: Mapping[str, CustomerStep] = field(default_factory=dict)
+    """What the buttons about changes of an order run."""
 
     def table(self) -> Mapping[str, CustomerStep]:
         """What each button runs."""
@@ -42,6 +44,7 @@ class CustomerInteractions:
             "esc.keep": lambda item, customer: self.cases.keep_helping(item.interaction.value, customer.user),
             "esc.undo": self._undo,
             "case.reopen": self._not_solved,
+            **self.more,
         }
 
     async def carry_out(self, item: InboxItem, button: Button) -> object:

@@ -61,8 +61,10 @@ class StaffInteractions:
     async def tell_failed(self, item: InboxItem) -> None:
         """Tell the person who pressed that it failed."""
         if BUTTONS[item.interaction.action].lane == "own":
-            with contextlib.suppress(UnknownCase):
-                await self.abandons[item.interaction.action](item)
+            abandon = self.abandons.get(item.interaction.action)
+            if abandon is not None:
+                with contextlib.suppress(UnknownCase):
+                    await abandon(item)
         await self.replies.tell(item, "That didn't work: something failed on our side. Please press it again.")
 
 

@@ -1,0 +1,261 @@
+"""The tools with which the assistant prepares a change of the customer's own order. None of them changes anything.
+
+A tool stores what the customer will be shown. Code shows it under the answer, and only the customer's press of Yes,
+and above a limit a member of staff, lets it happen. The results tell the model what to say and leave it nothing to
+bargain with. Money, rights and rules are never arguments.
+"""
+
+from collections.abc import Collection
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.actions.checking import NeedsMore
+from bot.actions.preparing import Prepared, Preparing, Wish
+from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
+from bot.conversation import ShopCustomer
+from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, OrderNumber, shop_customer
+from bot.language.sentences import language_for
+from bot.shops.actions import ActionKind, Arguments, LineQuantity, Reason, Swap
+from bot.shops.port import Address, ShopUnavailable
+
+CHOICES_SHOWN = 30
+"""Variants of one article that are listed."""
+
+Why = Annotated[Reason, Field(description="Why they want it, from their own words. Ask if they gave no reason.")]
+Line = Annotated[
+    str, Field(min_length=1, max_length=64, description="The number of the line, as lookup_order shows it.")
+]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Pieces(_Strict):
+    """Some pieces of a line."""
+
+    line: Line
+    quantity: Annotated[int, Field(ge=1, le=1_000)]
+
+
+class Choice(_Strict):
+    """Another variant for a line."""
+
+    line: Line
+    variant: Annotated[str, Field(min_length=1, max_length=64, description="The id of one of product_choices.")]
+
+
+class NewAddress(_Strict):
+    """An address that the customer has just written."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    line1: Annotated[str, Field(min_length=1, max_length=100, description="Street and number.")]
+    line2: Annotated[str, Field(max_length=100)]
+    postal_code: Annotated[str, Field(max_length=20)]
+    city: Annotated[str, Field(min_length=1, max_length=80)]
+    region: Annotated[str, Field(max_length=60)]
+    country: Annotated[str, Field(min_length=2, max_length=60, description="Two letters, such as DE, or its name.")]
+
+
+SomeLines = Annotated[
+    list[Pieces], Field(max_length=50, description="Empty for an order with one line, or for all of a refund.")
+]
+
+
+def change_tools(preparing: Preparing) -> tuple[Tool, ...]:
+    """One tool for each kind of action that the rules allow, and two to look choices up. None without rules."""
+    allowed = preparing.policy().kinds
+    made = {**_order_tools(preparing), **_article_tools(preparing), **_address_tools(preparing)}
+    offered = [each for kind, each in made.items() if kind in allowed]
+    return (*offered, *_choice_tools(preparing, allowed)) if offered else ()
+
+
+def _order_tools(preparing: Preparing) -> dict[str, Tool]:
+    @tool(title="Checking what can be changed", private=True, subject="order_id")
+    async def prepare_cancel_order(context: Context, order_id: OrderNumber, reason: Why) -> ToolOutput:
+        """Prepare the cancellation of a whole order. The customer then sees the details and a button."""
+        return await _prepare(preparing, context, "cancel_order", Arguments(order=order_id, reason=reason))
+
+    @tool(title="Checking what can be changed", private=True, subject="order_id")
+    async def prepare_refund(context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why) -> ToolOutput:
+        """Prepare a refund of an order or of some of its lines, which the customer keeps."""
+        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        return await _prepare(preparing, context, "refund", arguments)
+
+    @tool(title="Checking what can be changed", private=True, subject="order_id")
+    async def prepare_change_order_payment(
+        context: Context, order_id: OrderNumber, method: Annotated[str, Field(min_length=1, max_length=64)]
+    ) -> ToolOutput:
+        """Prepare another way to pay for an order: the id of one of my_payment_methods."""
+        return await _prepare(preparing, context, "change_order_payment", Arguments(order=order_id, method=method))
+
+    return {
+        "cancel_order": prepare_cancel_order,
+        "refund": prepare_refund,
+        "change_order_payment": prepare_change_order_payment,
+    }
+
+
+def _article_tools(preparing: Preparing) -> dict[str, Tool]:
+    @tool(title="Checking what can be changed", private=True, subject="order_id")
+    async def prepare_cancel_lines(
+        context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why
+    ) -> ToolOutput:
+        """Prepare the cancellation of some lines of an order."""
+        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        return await _prepare(preparing, context, "cancel_lines", arguments)
+
+    @tool(title="Checking what can be returned", private=True, subject="order_id")
+    async def prepare_return_items(
+        context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why
+    ) -> ToolOutput:
+        """Prepare the return of some lines of an order that has arrived."""
+        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        return await _prepare(preparing, context, "return_items", arguments)
+
+    @tool(title="Checking what can be sent", private=True, subject="order_id")
+    async def prepare_send_again(context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why) -> ToolOutput:
+        """Prepare to send lines of an order once more, because they arrived broken or never."""
+        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        return await _prepare(preparing, context, "send_again", arguments)
+
+    @tool(title="Checking what can be exchanged", private=True, subject="order_id")
+    async def prepare_exchange_items(
+        context: Context,
+        order_id: OrderNumber,
+        swaps: Annotated[list[Choice], Field(min_length=1, max_length=20)],
+        reason: Why,
+    ) -> ToolOutput:
+        """Prepare an exchange of articles that have arrived for other variants of the same product."""
+        arguments = Arguments(order=order_id, swaps=_swaps(swaps), reason=reason)
+        return await _prepare(preparing, context, "exchange_items", arguments)
+
+    @tool(title="Checking what can be changed", private=True, subject="order_id")
+    async def prepare_change_order_items(
+        context: Context, order_id: OrderNumber, swaps: Annotated[list[Choice], Field(min_length=1, max_length=20)]
+    ) -> ToolOutput:
+        """Prepare other variants, such as another size, for an order that has not been sent."""
+        return await _prepare(preparing, context, "change_order_items", Arguments(order=order_id, swaps=_swaps(swaps)))
+
+    return {
+        "cancel_lines": prepare_cancel_lines,
+        "return_items": prepare_return_items,
+        "send_again": prepare_send_again,
+        "exchange_items": prepare_exchange_items,
+        "change_order_items": prepare_change_order_items,
+    }
+
+
+def _address_tools(preparing: Preparing) -> dict[str, Tool]:
+    @tool(title="Checking the address", private=True, subject="order_id")
+    async def prepare_change_order_address(context: Context, order_id: OrderNumber, address: NewAddress) -> ToolOutput:
+        """Prepare another delivery address for an order. Only with a whole address that the customer wrote."""
+        arguments = Arguments(order=order_id, address=_address(address))
+        return await _prepare(preparing, context, "change_order_address", arguments)
+
+    @tool(title="Checking the address", private=True)
+    async def prepare_change_customer_address(context: Context, address: NewAddress) -> ToolOutput:
+        """Prepare another address for the customer's later orders. Only with a whole address that they wrote."""
+        return await _prepare(preparing, context, "change_customer_address", Arguments(address=_address(address)))
+
+    return {
+        "change_order_address": prepare_change_order_address,
+        "change_customer_address": prepare_change_customer_address,
+    }
+
+
+def _choice_tools(preparing: Preparing, allowed: Collection[str]) -> tuple[Tool, ...]:
+    @tool(title="Looking up the choices", private=True, subject="order_id")
+    async def product_choices(context: Context, order_id: OrderNumber, line: Line) -> ToolOutput:
+        """List the variants, such as sizes and colours, of the article in one line of an order."""
+        customer = shop_customer(context)
+        if customer is None:
+            return NO_ORDER_DATA
+        try:
+            order = await preparing.shop.get_order(customer, order_id)
+            found = next((each for each in order.lines if each.id == line), None) if order else None
+            product = await preparing.shop.get_product(customer, found.product_id) if found else None
+        except ShopUnavailable:
+            raise ToolProblem(SHOP_SILENT) from None
+        if product is None:
+            return NOT_FOUND
+        listed = [
+            {"variant": each.id, "title": each.title, "price": str(each.price), "available": each.available}
+            for each in product.variants[:CHOICES_SHOWN]
+        ]
+        return ToolOutput({"article": product.title, "choices": listed})
+
+    @tool(title="Looking up how you pay", private=True)
+    async def my_payment_methods(context: Context) -> ToolOutput:
+        """List the customer's own payment methods."""
+        customer = shop_customer(context)
+        if customer is None:
+            return NO_ORDER_DATA
+        try:
+            methods = await preparing.shop.payment_methods(customer)
+        except ShopUnavailable:
+            raise ToolProblem(SHOP_SILENT) from None
+        return ToolOutput({"methods": [{"id": one.method_id, "kind": one.kind, "label": one.label} for one in methods]})
+
+    swaps = {"exchange_items", "change_order_items"} & set(allowed)
+    pays = "change_order_payment" in allowed
+    return (*((product_choices,) if swaps else ()), *((my_payment_methods,) if pays else ()))
+
+
+async def _prepare(preparing: Preparing, context: Context, kind: ActionKind, arguments: Arguments) -> ToolOutput:
+    customer = shop_customer(context)
+    if customer is None:
+        return NO_ORDER_DATA
+    try:
+        prepared = await preparing.prepare(_wish(context, customer), kind, arguments)
+    except NeedsMore as missing:
+        return ToolOutput({"possible": "not yet", "ask": str(missing)}, ok=False)
+    except ShopUnavailable:
+        raise ToolProblem(SHOP_SILENT) from None
+    return _told(prepared)
+
+
+def _wish(context: Context, shop: ShopCustomer) -> Wish:
+    origin = f"turn/{context.turn.partition('/')[0]}"
+    return Wish(context.customer, shop, context.thread, origin, language_for(context.customer.locale))
+
+
+def _told(prepared: Prepared) -> ToolOutput:
+    """What the model reads. Nothing in it says that something was done, because nothing was."""
+    match prepared.state:
+        case "offered":
+            told = {
+                "offer": "shown",
+                "changed": False,
+                "message": "The customer sees the details and two buttons under your answer. Nothing is changed until "
+                "they press Yes. Say in one sentence that they can check it and press a button.",
+            }
+            return ToolOutput(told)
+        case "no_order":
+            return NOT_FOUND
+        case "refused":
+            message = "Say this reason as it is. It cannot be changed by asking again. Offer a person."
+            return ToolOutput({"possible": False, "reason": prepared.words, "message": message}, ok=False)
+        case "missing":
+            return ToolOutput({"possible": "not yet", "ask": prepared.words}, ok=False)
+        case "under_way":
+            message = "A change of this order is already under way. Say so; the customer reads here what comes of it."
+        case "too_many":
+            message = "There are too many open questions to the customer. Ask them to answer those first."
+        case _:
+            message = "Only a person can decide this. Call one."
+    told = {"possible": False, "message": message, **({"reason": prepared.words} if prepared.words else {})}
+    return ToolOutput(told, ok=False)
+
+
+def _pieces(lines: list[Pieces]) -> tuple[LineQuantity, ...]:
+    return tuple(LineQuantity(each.line, each.quantity) for each in lines)
+
+
+def _swaps(swaps: list[Choice]) -> tuple[Swap, ...]:
+    return tuple(Swap(each.line, each.variant) for each in swaps)
+
+
+def _address(written: NewAddress) -> Address:
+    return Address(**written.model_dump())

@@ -1,0 +1,101 @@
+"""What the buttons about a change of an order do: the customer's yes and no, and the decisions of staff."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from bot.actions.action import ActionMovedOn
+from bot.actions.checking import NeedsMore
+from bot.actions.deciding import Deciding, Ended, Press
+from bot.conversation import Customer
+from bot.language.sentences import Sentences, language_for
+from bot.shops.port import ShopUnavailable
+from bot.slack.api.chat import Chat
+from bot.store.actions import Action
+from bot.store.inbox import InboxItem
+from bot.turns.interactions.replies import Replies, Step
+from bot.views.action_cards import staff_standing, standing
+
+Decide = Callable[[Press], Awaitable[tuple[Ended, Action | None]]]
+
+TOLD_TO_STAFF: Mapping[Ended, str] = {
+    "unknown_action": "Frontdesk can't find this change. Nothing was done.",
+    "own_action": "This is your own order. Somebody else has to decide about it.",
+    "expired": "This has ended; nothing was changed.",
+    "voted": "Thank you. One more person has to approve it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSteps:
+    """Carries these interactions out. `bot.app` puts the parts together."""
+
+    deciding: Deciding
+    chat: Chat
+    sentences: Sentences
+    replies: Replies
+
+    def for_customers(self) -> Mapping[str, Callable[[InboxItem, Customer], Awaitable[object]]]:
+        """What the buttons of customers run."""
+        return {
+            "act.yes": lambda item, customer: self._by_customer(item, customer, self.deciding.confirm),
+            "act.no": lambda item, customer: self._by_customer(item, customer, self.deciding.decline),
+            "act.again": lambda item, customer: self._by_customer(item, customer, self.deciding.again),
+        }
+
+    def for_staff(self) -> Mapping[str, Step]:
+        """What the buttons of staff run."""
+        return {
+            "appr.yes": lambda item, _: self._by_staff(item, self.deciding.approve),
+            "appr.no": lambda item, _: self._by_staff(item, self.deciding.refuse),
+            "appr.take": lambda item, _: self._by_staff(item, self.deciding.take_over),
+            "act.was_done": lambda item, _: self._by_staff(
+                item, lambda press: self.deciding.settle(press, was_done=True)
+            ),
+            "act.was_not": lambda item, _: self._by_staff(
+                item, lambda press: self.deciding.settle(press, was_done=False)
+            ),
+        }
+
+    async def _by_customer(self, item: InboxItem, customer: Customer, decide: Decide) -> str:
+        try:
+            ended, action = await decide(_press(item))
+        except ActionMovedOn as error:
+            ended, action = "moved_on", error.action
+        except (ShopUnavailable, NeedsMore):
+            ended, action = "cannot_check", None
+        # A press that is repeated after a crash has done its work.
+        if item.fence == 1 or ended != "moved_on":
+            await self._tell(item, customer, ended, action)
+        return ended
+
+    async def _tell(self, item: InboxItem, customer: Customer, ended: Ended, action: Action | None) -> None:
+        """Tell the person why nothing came of the press, if they cannot see it on the message itself."""
+        language = language_for(customer.locale)
+        match ended:
+            case "not_yours" | "cannot_check" | "under_way":
+                words = self.sentences.say(language, f"action_{ended}")
+            case "moved_on" if action is not None and item.author == action.customer:
+                words = standing(self.sentences, action)
+            case "unknown_action":
+                words = self.sentences.say(language, "action_expired")
+            case _:
+                return
+        thread = action.thread.ts if action is not None and action.thread.channel == item.thread.channel else None
+        await self.chat.post_ephemeral(item.thread.channel, item.author, text=words, thread_ts=thread)
+
+    async def _by_staff(self, item: InboxItem, decide: Decide) -> str:
+        try:
+            ended, action = await decide(_press(item))
+        except ActionMovedOn as error:
+            ended, action = "moved_on", error.action
+        if ended == "moved_on" and action is not None:
+            if item.fence == 1:
+                await self.replies.tell(item, staff_standing(action))
+        elif ended in TOLD_TO_STAFF:
+            await self.replies.tell(item, TOLD_TO_STAFF[ended])
+        return ended
+
+
+def _press(item: InboxItem) -> Press:
+    pressed = item.interaction
+    return Press(pressed.value, item.author, item.author_team, item.thread.channel, pressed.message_ts)
