@@ -26,7 +26,7 @@ import handlers
 from bot.actions.deciding import Deciding
 from bot.actions.executing import ActionRunner
 from bot.actions.messages import ActionMessages
-from bot.actions.policy_file import NO_POLICY, read_policy
+from bot.actions.policy_file import NO_POLICY, Policy, read_policy
 from bot.actions.preparing import Preparing
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
@@ -203,6 +203,7 @@ class App:
     slack: SlackClient
     clock: Clock
     desk: LiveFile[DeskFile]
+    policy: LiveFile[Policy]
     background: set[asyncio.Task[None]]
     """Work that outlives its request. It ends with the server."""
     watches: set[asyncio.Task[None]]
@@ -323,6 +324,7 @@ async def open_app(
             slack,
             clock,
             opened.desk,
+            opened.policy,
             background,
             watches,
         )
@@ -351,6 +353,8 @@ class Surroundings:
     """The instructions for drafts."""
     desk: LiveFile[DeskFile]
     """The desk file in force."""
+    policy: LiveFile[Policy]
+    """The policy in force."""
     membership: Membership
 
 
@@ -360,6 +364,7 @@ async def _open_surroundings(
     """Open what lies outside. The server comes first, and says what the start waits for."""
     clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
     desk = LiveFile(settings.desk_file, read_desk_file, without=DeskFile(), name="the desk file")
+    policy = LiveFile(settings.policy_path, read_policy, without=NO_POLICY, name="the policy")
     prices = load_prices(settings.model_prices)
     if faults := price_faults(settings, prices):
         raise ConfigurationError(faults)
@@ -404,6 +409,7 @@ async def _open_surroundings(
         claims,
         voices,
         desk,
+        policy,
         membership,
     )
 
@@ -489,13 +495,12 @@ def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts)
         return None
     settings, cases = opened.settings, parts.cases
     hours = settings.targets.hours
-    opened_policy = read_policy(settings.policy_path) if settings.policy_path else NO_POLICY
     preparing = Preparing(
         opened.database,
         delivery.outbox,
         opened.clock,
         opened.shop,
-        lambda: opened_policy,
+        opened.policy.current,
         ActionMessages(opened.sentences, opened.agent_channel, hours),
         zone=settings.desk_zone,
         offer_minutes=settings.action_minutes,
@@ -827,12 +832,12 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
 
 
 async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
-    """Run everything side by side until `stop`, then wind it up. `hangup` has the desk file read again, also if it
-    was set during the start.
+    """Run everything side by side until `stop`, then wind it up. `hangup` has the desk file and the policy read
+    again, also if it was set during the start.
     """
     if app.role != "ingress":
         await asyncio.to_thread(load_classifier)
-    _start(app.background, _reload_desk(app, hangup))
+    _start(app.background, _reload_files(app, hangup))
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run(app.engine))]
         if app.settings.kb_path is not None:
@@ -865,11 +870,12 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
             task.cancel()
 
 
-async def _reload_desk(app: App, hangup: asyncio.Event) -> None:
+async def _reload_files(app: App, hangup: asyncio.Event) -> None:
     while True:
         await hangup.wait()
         hangup.clear()
         _start(app.background, app.desk.reload())
+        _start(app.background, app.policy.reload())
 
 
 async def wind_up(app: App, end: float) -> None:
@@ -922,8 +928,8 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             return fault
         if app.upkeep.fault is not None:
             return app.upkeep.fault
-        if app.desk.fault is not None:
-            return app.desk.fault
+        if (fault := app.desk.fault or app.policy.fault) is not None:
+            return fault
         faults = app.models.faults() if answers else []
         fault = (await app.bases.public.status()).error
         if settings.kb_path is not None and fault:

@@ -154,8 +154,10 @@ class FileFormat(Generic[Model]):
 
 def _fault(places: Mapping[KeyPath, yaml.Mark], path: KeyPath, problem: str, form: str = "") -> Fault:
     """A fault at the place of the path, or of what holds it."""
-    place = next(places[path[:end]] for end in range(len(path), -1, -1) if path[:end] in places)
-    return Fault(place.line + 1, place.column + 1, _named(path), problem, form)
+    holders = (path[:end] for end in range(len(path), -1, -1))
+    place = next((places[holder] for holder in holders if holder in places), None)
+    line, column = (place.line + 1, place.column + 1) if place else (1, 1)
+    return Fault(line, column, _named(path), problem, form)
 
 
 def form_of(path: KeyPath, forms: Mapping[str, str]) -> str:

@@ -34,6 +34,7 @@ import aiohttp
 from pydantic import SecretStr
 
 from bot import tracing
+from bot.actions.policy_file import read_policy
 from bot.agent.endpoints import Deadlines, Endpoint, Models
 from bot.agent.limits import Limits
 from bot.clock import Clock
@@ -102,7 +103,11 @@ async def check(settings: Settings) -> list[str]:
         faults += error.faults
     faults += await _meet_models(settings)
     faults += _model_faults(settings)
-    for path, read in ((settings.sentences_path, load_sentences), (settings.desk_file, read_desk_file)):
+    for path, read in (
+        (settings.sentences_path, load_sentences),
+        (settings.desk_file, read_desk_file),
+        (settings.policy_path, read_policy),
+    ):
         try:
             if path is not None:
                 read(path)

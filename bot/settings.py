@@ -246,7 +246,7 @@ class Settings(BaseModel):
     open_cases: Annotated[int, Field(ge=1, le=1000)] = 5
     """Cases that one customer may have open; what they want of a person in further threads is added to the latest."""
     policy_path: Path | None = None
-    """The rules for changes of orders, a YAML file. Unset: nothing can be changed."""
+    """A YAML file with what may be changed in the shop (policy.md), read again on SIGHUP. Unset: nothing may."""
     action_minutes: Annotated[float, Field(ge=1, le=120)] = 15.0
     """How long a customer can say yes to a change of an order that the assistant has prepared, in minutes."""
     approval_minutes: Annotated[float, Field(ge=1, le=1440)] = 30.0

@@ -29,6 +29,7 @@ MANIFEST = ROOT / "manifest.yml"
 PAGES = ROOT / "demo" / "kb.yml"
 """The invented shop's help pages, and a few notes that only its staff may see."""
 DESK_FILE = ROOT / "demo" / "desk.yml"
+POLICY_FILE = ROOT / "demo" / "policy.yml"
 """What the invented shop says about its desk: its name, its rules, its helplines."""
 HINT = "Write as a customer, answer as an agent, or play the tour."
 LINK_HOSTS = "help.example.com"
@@ -156,6 +157,7 @@ async def open_world(
             "DATABASE_URL": f"sqlite+aiosqlite:///{data / 'frontdesk.db'}",
             "KB_PATH": str(kb),
             "DESK_FILE": str(desk),
+            "POLICY_PATH": str(POLICY_FILE),
             **(extra or {}),
             "PORT": str(health_port),
         }

@@ -41,7 +41,7 @@ def notes(desk: DeskFile) -> Iterator[str]:
     for kind, topics in (("refuse", desk.refuse), ("people", desk.people)):
         for topic in topics:
             if topic.say:
-                yield from _untranslated(f"{kind}: {topic.topic}", topic.say)
+                yield from untranslated(f"{kind}: {topic.topic}", topic.say)
             if not topic.phrases:
                 yield f"{kind}: {topic.topic} has no phrases, so only the model can recognize it"
     if desk.helplines and ELSEWHERE not in desk.helplines:
@@ -56,7 +56,8 @@ def notes(desk: DeskFile) -> Iterator[str]:
         yield "duty_contact is not set: no one is called at once when somebody is in danger"
 
 
-def _untranslated(name: str, texts: object) -> Iterator[str]:
+def untranslated(name: str, texts: object) -> Iterator[str]:
+    """A note if a text of an operator is missing in some languages."""
     if isinstance(texts, dict) and texts.keys() != {DEFAULT}:
         missing = [language for language in languages() if language not in texts]
         if missing:

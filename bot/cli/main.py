@@ -1,4 +1,4 @@
-"""The command line: serve, work, check, desk, try, migrate, kb, cases, turns, dead, cost, report, erase.
+"""The command line: serve, work, check, desk, policy, try, migrate, kb, cases, turns, dead, cost, report, erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -85,6 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("work", help="only work on what other processes have taken; needs Postgres")
     commands.add_parser("check", help="say what is missing or wrong, all at once")
     _add_desk(commands)
+    _add_policy(commands)
     trying = commands.add_parser("try", help="answer a question here, with everything shown; nothing goes to Slack")
     trying.add_argument("question", nargs="+", help="what a customer writes; several words need no quotes")
     trying.add_argument("--desk", type=Path, metavar="FILE", help="another desk file, whose answer is shown beside")
@@ -129,6 +130,16 @@ def _add_desk(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     checking = verbs.add_parser("check", help="say what is wrong in it, with the line of every fault")
     checking.add_argument("file", type=Path, nargs="?", help="the file; `DESK_FILE` unless given")
     verbs.add_parser("schema", help="print its JSON schema, with which editors complete and check it")
+
+
+def _add_policy(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verbs of `policy`."""
+    verbs = commands.add_parser("policy", help="the policy: what may be changed in the shop").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    checking = verbs.add_parser("check", help="print its rules in plain words, or the line of every fault")
+    checking.add_argument("file", type=Path, nargs="?", help="the file; `POLICY_PATH` unless given")
+    verbs.add_parser("schema", help="print the JSON schema, with which editors complete and check the policy")
 
 
 def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -239,6 +250,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli.desk import run as run_desk
 
             return run_desk(given, settings)
+        case "policy", _:
+            from bot.cli.policy import run as run_policy
+
+            return run_policy(given, settings)
         case "migrate", _:
             return await _migrate(settings)
         case "kb", "try":

@@ -20,6 +20,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/report.py",
     "bot/cli/cases.py",
     "bot/cli/desk.py",
+    "bot/cli/policy.py",
     "bot/cli/trying.py",
     "bot/cli/erase.py",
     "knowledge/build.py",

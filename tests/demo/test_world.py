@@ -64,6 +64,7 @@ async def test_the_product_gets_the_documented_settings_and_nothing_of_the_calle
             "MODEL_LOADING_SECONDS": "0",
             "MODEL_PRICES": str(ROOT / "demo" / "model" / "prices.yml"),
             "DESK_FILE": str(ROOT / "demo" / "desk.yml"),
+            "POLICY_PATH": str(ROOT / "demo" / "policy.yml"),
             "SHOP_URL": world.shop.url,
             "SHOP_TOKEN": world.shop.token,
             "DATA_DIR": str(tmp_path),

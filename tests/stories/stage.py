@@ -14,7 +14,7 @@ from typing import Any
 
 from demo.ports import free_port
 from demo.program import READY_SECONDS, Program
-from demo.world import DESK_FILE, LINK_HOSTS, PAGES
+from demo.world import DESK_FILE, LINK_HOSTS, PAGES, POLICY_FILE
 from tests.doubles.postgres import Postgres
 from tests.patience import patience
 from tests.stories import prepared
@@ -95,6 +95,7 @@ def worker_environment(world: World, *, kb: Path | None = None) -> dict[str, str
     """What a process that works has to know of the world, beside its database and what every product is told."""
     return {
         "DESK_FILE": str(DESK_FILE),
+        "POLICY_PATH": str(POLICY_FILE),
         "KB_PATH": str(kb or PAGES),
         "LINK_HOSTS": LINK_HOSTS,
         "OPENAI_API_KEY": world.ready["model"]["key"],

@@ -63,12 +63,17 @@ async def duty_calls(world: World, asked: Post) -> list[Seen]:
     return await world.until(find, what="a call of the duty contact")
 
 
+POLICY = "version: 1\nactions: {cancel_order: {rules: []}}\n"
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """A world whose product has a desk file of its own."""
     folder = tmp_path_factory.mktemp("world")
     (folder / "desk.yml").write_text(DESK, "utf-8")
-    async with stage.open_world(folder, env={"DESK_FILE": str(folder / "desk.yml")}, pace=0.3) as opened:
+    (folder / "policy.yml").write_text(POLICY, "utf-8")
+    files = {"DESK_FILE": str(folder / "desk.yml"), "POLICY_PATH": str(folder / "policy.yml")}
+    async with stage.open_world(folder, env=files, pace=0.3) as opened:
         yield opened
 
 
@@ -246,3 +251,15 @@ async def test_the_file_is_read_again_without_a_restart_and_a_fault_leaves_the_o
     assert await reload(DESK, refusing="Our prices are the ones we print.") == "None"
     faults = [json.loads(line) for line in world.bot_log().splitlines() if "the one before stays in force" in line]
     assert "line 1, column 1" in str(faults[-1]["faults"])
+
+
+async def test_a_policy_with_a_fault_is_named_until_it_is_read_without_one(world: World) -> None:
+    async def reload(text: str, *, degraded: str) -> None:
+        (world.data / "policy.yml").write_text(text, "utf-8")
+        os.kill(world.ready["bot"]["pid"], signal.SIGHUP)
+        async with asyncio.timeout(PATIENCE):
+            while degraded not in str((await world.health())["degraded"]):
+                pass
+
+    await reload(POLICY.replace("rules", "rule"), degraded="line 2, column 11: actions.cancel_order.rules is missing")
+    await reload(POLICY, degraded="None")
