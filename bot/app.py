@@ -818,7 +818,7 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
     stop, hangup, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
-    if settings.desk_file is not None:
+    if settings.has_live_files:
         loop.add_signal_handler(signal.SIGHUP, hangup.set)
     try:
         async with open_app(settings, stop, role=role, more_tools=more_tools) as app:

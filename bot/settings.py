@@ -328,6 +328,11 @@ class Settings(BaseModel):
         return self.database_url or f"{SQLITE}{self.data_dir / 'frontdesk.db'}"
 
     @property
+    def has_live_files(self) -> bool:
+        """Whether there are files that are read again on SIGHUP."""
+        return self.desk_file is not None or self.policy_path is not None
+
+    @property
     def is_shared(self) -> bool:
         """Whether several processes may use the database: true of Postgres."""
         return self.database.startswith(POSTGRES)

@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         serving = given.command in ("serve", "work", "check")
         settings = load_settings(os.environ, serving=serving, listening=given.command != "work")
         configure_logging(settings.log_level, secrets=settings.secrets)
-        if given.command in ("serve", "work") and settings.desk_file is not None:
-            # It asks for the desk file to be read again, which is not even read yet. The default ends the process.
+        if given.command in ("serve", "work") and settings.has_live_files:
+            # It asks for files to be read again that are not even read yet. The default ends the process.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         status = asyncio.run(_run(given, settings))
         sys.stdout.flush()

@@ -161,13 +161,18 @@ async def test_a_desk_file_that_changes_while_the_start_waits_is_read_again(worl
         assert await own.end() == 0
 
 
-async def test_a_hangup_before_the_event_loop_runs_does_not_end_the_process(world: World, tmp_path: Path) -> None:
-    desk = tmp_path / "desk.yml"
-    desk.write_text("shop: Harbour Bikes\n", "utf-8")
+@pytest.mark.parametrize(
+    ("setting", "text"), [("DESK_FILE", "shop: Harbour Bikes\n"), ("POLICY_PATH", "version: 1\nactions: {}\n")]
+)
+async def test_a_hangup_before_the_event_loop_runs_does_not_end_the_process(
+    world: World, tmp_path: Path, setting: str, text: str
+) -> None:
+    file = tmp_path / "file.yml"
+    file.write_text(text, "utf-8")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", HUNG_UP),
         cwd=ROOT,
-        env=product_environment(world, tmp_path / "own") | {"DESK_FILE": str(desk)},
+        env=product_environment(world, tmp_path / "own") | {setting: str(file)},
         preexec_fn=dying_with_parent(),
     )
     async with asyncio.timeout(PATIENCE):
