@@ -10,8 +10,12 @@ FrontdeskError
 ├── Unreachable          Slack takes nothing more for this conversation: no one can be answered there
 ├── SlackRefused         Slack answered "no" (bot/slack/api/errors.py)
 ├── SlackUnanswered      Slack may or may not have done it (bot/slack/api/errors.py)
+├── NotSent              no byte of a request that changes something left (bot/shops/rest_client.py)
+├── Unanswered           the shop may or may not have acted (bot/shops/rest_client.py)
 └── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
-    └── ShopRefuses      the shop does not take our token (bot/shops/port.py)
+    ├── ShopRefuses      the shop does not take our token (bot/shops/port.py)
+    ├── Throttled        the shop asks to wait (bot/shops/actions.py)
+    └── NotSupported     the shop cannot do this (bot/shops/actions.py)
 
 Each audience learns of errors in its own way: the model from a ToolResult, the customer from a fixed sentence and a
 case, the operator from a log line with ids. Exception text never reaches a customer.

@@ -240,7 +240,7 @@ class ActionBackend(Protocol):
         """Send the request once.
 
         It raises nothing of the shop's: `unavailable` says that no byte left, `unknown` that it may have taken effect.
-        Whoever cancels it knows as little as after `unknown`.
+        If it is cancelled, the outcome is as unknown as after `unknown`.
         """
         ...
 

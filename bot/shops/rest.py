@@ -1,7 +1,7 @@
 """A shop that speaks the REST contract of docs/reference/shop-api.md: what it can change, and how it is asked to.
 
-A request is rendered once, from what the customer confirmed, and sent as it was stored. What came of it is decided by
-the shop's closed words alone; an answer that is not the contract's, or not about this action, says nothing.
+A request is rendered once, from what the customer confirmed, and sent as it was stored. Only the shop's closed words
+decide the outcome. An answer that breaks the contract, or that is not about this action, says nothing.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """One shop's HTTP: how it is asked, how long, how much of an answer is read, and what is never sent to it.
 
-A look-up raises ShopUnavailable without a usable answer. A request that changes something never does: what came of it
-is told by whether a byte of it left.
+A look-up without a usable answer raises ShopUnavailable. A request that changes something raises NotSent if no byte
+left, and Unanswered if the shop may have acted.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from yarl import URL
 
 from bot.alerts import Alerts
+from bot.errors import FrontdeskError
 from bot.shops.actions import ActionRequest
 from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.wire import RefusalAnswer
@@ -51,11 +52,11 @@ class Reply:
         return error_code(self.body)
 
 
-class NotSent(Exception):
+class NotSent(FrontdeskError):
     """No byte of the request left."""
 
 
-class Unanswered(Exception):
+class Unanswered(FrontdeskError):
     """The request may have left, and there is no usable answer."""
 
 
@@ -188,7 +189,7 @@ class RestClient:
 
 
 def faulty_fields(error: ValidationError) -> list[str]:
-    """Where an answer breaks the contract, without what stands there."""
+    """Where an answer breaks the contract, without the values."""
     return sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)})
 
 

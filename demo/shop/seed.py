@@ -33,7 +33,7 @@ class _Scan:
 
 
 def seed(now: datetime) -> Records:
-    """The shop as it stands at `now`."""
+    """The shop at `now`."""
     pen = _Pen(now.astimezone(UTC).replace(second=0, microsecond=0), Records())
     _customer_a(pen)
     _customer_b(pen)

@@ -230,6 +230,30 @@ async def test_a_page_is_no_refusal_whatever_its_status(rest: RestShop, status: 
         assert await client.outcome(CUSTOMER_A, "refund", key=KEY, before=None) == Outcome("unavailable")
 
 
+@pytest.mark.parametrize("status", [206, 302, 400, 409, 500, 503])
+async def test_an_outcome_counts_only_with_a_status_of_success(rest: RestShop, status: int) -> None:
+    request = await rendered(rest)
+    async with answering(json.dumps(DONE), status=status) as client:
+        assert await client.send(request) == Outcome("unknown")
+
+
+async def test_no_redirect_of_an_action_is_followed(rest: RestShop) -> None:
+    request = await rendered(rest)
+    asked: list[str] = []
+
+    async def answer(got: web.Request) -> web.Response:
+        asked.append(got.path)
+        if got.path == "/actions":
+            return web.Response(status=307, headers={"Location": "/elsewhere"})
+        return web.json_response(DONE)
+
+    app = web.Application()
+    app.router.add_route("*", "/{anything:.*}", answer)
+    async with listening(app) as root, open_rest_shop(root, "token") as client:
+        assert await client.send(request) == Outcome("unknown")
+    assert asked == ["/actions"]
+
+
 async def test_no_words_of_the_shop_reach_an_outcome_unseen(rest: RestShop) -> None:
     request = await rendered(rest)
     refused = {"state": "refused", "reason": SAID, "reference": SAID, "message": SAID}
