@@ -104,6 +104,13 @@ async def test_faults_of_the_sources_stop_the_start(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.parametrize("setting", ["DESK_FILE", "POLICY_PATH", "SENTENCES_PATH"])
+async def test_files_of_the_operator_that_cannot_work_are_named(tmp_path: Path, setting: str) -> None:
+    file = tmp_path / "file.yml"
+    file.write_text("xx: {}\n", "utf-8")
+    assert f"{setting}: " in await told({setting: str(file)})
+
+
 @pytest.mark.parametrize(
     ("status", "named"), [(200, []), (401, ["OPENAI_API_KEY", "FALLBACK_API_KEY"]), (403, []), (404, [])]
 )
