@@ -106,8 +106,9 @@ class Expected:
     """What an answer about an action may say. What is None is not known, and not compared."""
 
     customer: str
-    order: str
+    order: str | None
     currency: str
+    """Empty if it is not known."""
     back: int | None
     """The most that the customer gets, in minor units."""
     charged: int | None
@@ -117,7 +118,7 @@ class Expected:
     def contradiction(self, outcome: Outcome) -> str:
         """What in the outcome cannot be about the action, in words for the log. Empty if nothing is."""
         if outcome.order is not None:
-            if outcome.order.id != self.order or outcome.order.customer_id != self.customer:
+            if outcome.order.customer_id != self.customer or self.order not in (None, outcome.order.id):
                 return "another order"
             if self.currency and outcome.order.total.currency != self.currency:
                 return "another currency"

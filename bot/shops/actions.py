@@ -247,6 +247,7 @@ class ActionBackend(Protocol):
     async def outcome(self, customer: ShopCustomer, kind: ActionKind, *, key: str, before: Order | None) -> Outcome:
         """Ask the shop what became of the request with this key, and change nothing.
 
-        Without keys, the order is read back and compared with `before`, the order when the customer was asked.
+        Without keys, the order is read back and compared with `before`, the order when the customer was asked. A shop
+        with keys needs no `before`: then its answer can be about any order of the customer.
         """
         ...

@@ -248,6 +248,6 @@ def _sound(quote: Quote, order: Order | None, arguments: Arguments) -> Quote:
 
 def _expected_of(customer: ShopCustomer, before: Order | None) -> Expected:
     if before is None:
-        return Expected(customer.id, order="", currency="", back=0, charged=0)
+        return Expected(customer.id, order=None, currency="", back=None, charged=None)
     most = before.refundable or before.total
     return Expected(customer.id, before.id, before.total.currency, back=max(most.minor, 0), charged=None)

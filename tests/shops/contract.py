@@ -138,6 +138,7 @@ class ConnectorContract:
         assert stand.digest() != before
         assert done.money in (action.quote.money, None)
         assert await action.outcome() == done
+        assert await stand.shop.outcome(CUSTOMER_A, kind, key=action.key, before=None) == done
         if action.order:
             now = await stand.shop.get_order(CUSTOMER_A, action.order.id)
             assert now is not None
