@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from bot.shops.actions import ActionKind, Outcome, Quote, QuoteLine, Reason, RefusalReason
 from bot.shops.port import Money
-from bot.shops.wire import MoneyAnswer, OrderAnswer, RecordId, Short, Wire, read_or_none
+from bot.shops.wire import MoneyAnswer, OrderAnswer, PaymentLabel, RecordId, Short, Wire, read_or_none
 
 KEY_HOURS = 168.0
 """How long the contract makes a shop remember a key."""
@@ -55,7 +55,7 @@ class QuoteAnswer(Wire):
     money: MoneyAnswer | None = None
     lines: Annotated[tuple[_QuoteLine, ...], Field(max_length=100)] = ()
     fees: Annotated[tuple[_QuoteLine, ...], Field(max_length=20)] = ()
-    to: Short = ""
+    to: PaymentLabel = ""
     when: Short = ""
     irreversible: bool = False
 

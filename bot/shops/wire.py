@@ -81,6 +81,7 @@ _OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID}$")]
 _TrackingNumber = Annotated[str, Field(pattern=f"^{TRACKING_NUMBER}$")]
 _Line = Annotated[str, AfterValidator(one_line(120))]
 Short = Annotated[str, AfterValidator(one_line(60))]
+PaymentLabel = Annotated[Short, AfterValidator(_last_four)]
 RecordId = Annotated[str, Field(pattern=f"^{RECORD_ID}$")]
 Time = Annotated[AwareDatetime, AfterValidator(_utc)]
 
@@ -178,7 +179,7 @@ class _Address(Wire):
 class _PaymentMethod(Wire):
     method_id: RecordId
     kind: Annotated[PaymentKind, BeforeValidator(_or("other", PaymentKind))] = "other"
-    label: Annotated[Short, AfterValidator(_last_four)]
+    label: PaymentLabel
     amount: MoneyAnswer | None = None
 
     def read(self) -> PaymentMethod:

@@ -281,6 +281,13 @@ async def test_a_quote_that_cannot_be_one_of_this_order_is_not_shown(quote: dict
             await client.quote(CUSTOMER_A, "refund", order, EVERY_KIND["refund"])
 
 
+async def test_a_quote_names_no_whole_card_number(rest: RestShop) -> None:
+    order = await an_order(rest)
+    capabilities = json.dumps({"actions": ["refund"], "quotes": True})
+    async with answering(json.dumps({"to": "Visa 4111 1111 1111 4242"}), capabilities=capabilities) as client:
+        assert (await client.quote(CUSTOMER_A, "refund", order, EVERY_KIND["refund"])).to == "Visa 4242"
+
+
 async def test_payment_methods_of_somebody_else_are_not_shown() -> None:
     async with answering(json.dumps({"customer_id": "cus_b", "methods": []})) as client:
         with pytest.raises(ShopUnavailable):
