@@ -206,7 +206,8 @@ class ActionRunner:
             if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
                 return Outcome("unknown")
             kind = cast("ActionKind", action.kind)
-            return await self.preparing.shop.outcome(customer.shop, kind, key=action.key, before=None)
+            arguments = Arguments.read(action.arguments)
+            return await self.preparing.shop.outcome(customer.shop, kind, arguments, key=action.key)
         except ShopUnavailable:
             return Outcome("unavailable")
 
@@ -272,7 +273,7 @@ def _has_key(action: Action) -> bool:
 
 def _request(action: Action) -> ActionRequest:
     stored = action.request
-    return ActionRequest(stored["method"], stored["path"], stored["headers"], stored["body"])
+    return ActionRequest(stored["method"], stored["path"], stored["headers"], stored["body"], stored["about"])
 
 
 def _is_wrong(action: Action, outcome: Outcome) -> bool:

@@ -118,7 +118,7 @@ class Expected:
     def contradiction(self, outcome: Outcome) -> str:
         """What in the outcome cannot be about the action, in words for the log. Empty if nothing is."""
         if outcome.order is not None:
-            if outcome.order.customer_id != self.customer or self.order not in (None, outcome.order.id):
+            if outcome.order.id != self.order or outcome.order.customer_id != self.customer:
                 return "another order"
             if self.currency and outcome.order.total.currency != self.currency:
                 return "another currency"

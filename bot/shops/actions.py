@@ -47,7 +47,8 @@ OutcomeState = Literal["done", "partly", "refused", "in_progress", "not_found", 
 
 `done` and `partly`: it took effect, wholly or for some of its lines. `refused`: the shop said no and changed nothing.
 `in_progress`: the shop still works on it. `not_found`: it never arrived, or what it changes is unchanged. `unknown`:
-the answer does not say. `unavailable`: no byte of the request left, or the question about an outcome had no answer.
+the answer does not say. `unavailable`: no byte of the request left, or the shop turned it away unread (it is busy, or
+refuses our credentials), or the question about an outcome had no answer.
 """
 RefusalReason = Literal[
     "wrong_status",
@@ -165,6 +166,8 @@ class ActionRequest:
     """The path and the query, below the connector's address."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the connector reads the answer by, as plain JSON. It is stored, and never sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,10 @@ class ActionBackend(Protocol):
         ...
 
     async def quote(self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> Quote:
-        """What it would cost. Raises ShopUnavailable, and NotSupported if the shop refuses to quote it."""
+        """What it would cost. Raises ShopUnavailable.
+
+        NotSupported: the shop refuses to quote it, or nobody could tell afterwards whether it was done.
+        """
         ...
 
     def render(
@@ -244,10 +250,10 @@ class ActionBackend(Protocol):
         """
         ...
 
-    async def outcome(self, customer: ShopCustomer, kind: ActionKind, *, key: str, before: Order | None) -> Outcome:
+    async def outcome(self, customer: ShopCustomer, kind: ActionKind, arguments: Arguments, *, key: str) -> Outcome:
         """Ask the shop what became of the request with this key, and change nothing.
 
-        Without keys, the order is read back and compared with `before`, the order when the customer was asked. A shop
-        with keys needs no `before`: then its answer can be about any order of the customer.
+        A shop without keys is read back. What it says is then decisive only because `quote` refuses an action whose
+        effect cannot be told from how things already are.
         """
         ...

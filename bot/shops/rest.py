@@ -33,6 +33,7 @@ from bot.shops.actions import (
     Outcome,
     Quote,
 )
+from bot.shops.lookups import DEADLINE, Lookups, check_customer, within
 from bot.shops.port import Money, Order, ShopUnavailable, Variant
 from bot.shops.quoting import IRREVERSIBLE, OF_NO_ORDER, compute_quote
 from bot.shops.rest_client import (
@@ -44,7 +45,7 @@ from bot.shops.rest_client import (
     faulty_fields,
     open_rest_client,
 )
-from bot.shops.rest_lookups import DEADLINE, RestLookups, check_customer
+from bot.shops.rest_records import RestRecords
 
 __all__ = ["ANSWER_LIMIT", "RestShop", "open_rest_shop"]
 
@@ -71,11 +72,12 @@ async def open_rest_shop(
         yield RestShop(client, deadline=deadline, action_deadline=action_deadline)
 
 
-class RestShop(RestLookups):
+class RestShop(Lookups):
     """A shop over HTTP: the look-ups, and an ActionBackend."""
 
     def __init__(self, client: RestClient, *, deadline: float, action_deadline: float = ACTION_DEADLINE) -> None:
-        super().__init__(client, deadline=deadline)
+        super().__init__(RestRecords(client), alerts=client.alerts, deadline=deadline)
+        self._client = client
         self._action_deadline = action_deadline
         self._kinds: Mapping[ActionKind, KindSpec] | None = None
         self._asked_again_at = 0.0
@@ -86,7 +88,7 @@ class RestShop(RestLookups):
         async with self._asking:
             if time.monotonic() >= self._asked_again_at:
                 try:
-                    async with self._client.in_time(min(CAPABILITIES_DEADLINE, self._deadline)):
+                    async with within(min(CAPABILITIES_DEADLINE, self._deadline)):
                         self._kinds = _kinds_of(
                             await self._client.get("/capabilities", CapabilitiesAnswer, may_lack=True)
                         )
@@ -100,7 +102,7 @@ class RestShop(RestLookups):
     async def quote(self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> Quote:
         """See ActionBackend. A shop without quotes is asked for the variants and payment methods that are named."""
         _check(customer, kind, order, arguments)
-        async with self._client.in_time(self._deadline):
+        async with within(self._deadline):
             spec = (await self.kinds()).get(kind)
             if spec is None:
                 raise NotSupported(f"the shop does not do {kind}", "not_allowed")
@@ -148,17 +150,17 @@ class RestShop(RestLookups):
             return Outcome("unknown")
         return self._outcome(reply, expected)
 
-    async def outcome(self, customer: ShopCustomer, kind: ActionKind, *, key: str, before: Order | None) -> Outcome:
-        """See ActionBackend. The shop is asked by the key, and `before` says what its answer can be about."""
+    async def outcome(self, customer: ShopCustomer, kind: ActionKind, arguments: Arguments, *, key: str) -> Outcome:
+        """See ActionBackend. The shop is asked by the key, and the arguments say what its answer can be about."""
         check_customer(customer)
         try:
-            async with self._client.in_time(self._deadline):
+            async with within(self._deadline):
                 answer = await self._client.get(f"/actions/{UUID(key)}", OutcomeAnswer)
         except ShopUnavailable:
             return Outcome("unavailable")
         if answer is None:
             return Outcome("not_found")
-        return self._compared(answer.read(), _expected_of(customer, before))
+        return self._compared(answer.read(), _expected_of(customer, arguments))
 
     async def _variants(self, customer: ShopCustomer, order: Order, arguments: Arguments) -> Mapping[str, Variant]:
         """The variants of the products whose lines are swapped."""
@@ -246,8 +248,8 @@ def _sound(quote: Quote, order: Order | None, arguments: Arguments) -> Quote:
     return quote
 
 
-def _expected_of(customer: ShopCustomer, before: Order | None) -> Expected:
-    if before is None:
-        return Expected(customer.id, order=None, currency="", back=None, charged=None)
-    most = before.refundable or before.total
-    return Expected(customer.id, before.id, before.total.currency, back=max(most.minor, 0), charged=None)
+def _expected_of(customer: ShopCustomer, arguments: Arguments) -> Expected:
+    """What an answer to a question about an action can say. How much money was confirmed, the caller knows."""
+    back = arguments.amount.minor if arguments.amount else None
+    currency = arguments.amount.currency if arguments.amount else ""
+    return Expected(customer.id, arguments.order, currency, back=back, charged=None)

@@ -102,15 +102,6 @@ class RestClient:
         self._url = url
         self.alerts = Alerts()
 
-    @asynccontextmanager
-    async def in_time(self, seconds: float) -> AsyncIterator[None]:
-        """All look-ups of one question, which end as ShopUnavailable after `seconds`."""
-        try:
-            async with asyncio.timeout(seconds):
-                yield
-        except TimeoutError:
-            raise ShopUnavailable(f"the shop did not answer within {seconds:g} s") from None
-
     async def get(self, path: str, kind: type[_Answer], *, may_lack: bool = False, **query: str) -> _Answer | None:
         """One answer, checked. None for the contract's own "not found".
 

@@ -102,19 +102,22 @@ class RefusalAnswer(Wire):
     error: _Fault
 
 
-class _Customer(Wire):
+class CustomerAnswer(Wire):
+    """Each entry of `GET /customers?email=`."""
+
     id: _CustomerId
     name: _Line
     email: Annotated[str, Field(max_length=254), AfterValidator(one_line(254))]
 
     def read(self) -> ShopCustomer:
+        """The customer, without the form of the answer."""
         return ShopCustomer(self.id, self.name, self.email)
 
 
 class CustomersAnswer(Wire):
     """`GET /customers?email=`."""
 
-    customers: list[_Customer]
+    customers: list[CustomerAnswer]
 
 
 class MoneyAnswer(Wire):

@@ -1,23 +1,28 @@
-"""The look-ups of the REST contract of docs/reference/shop-api.md: customers, orders, parcels and products.
+"""The look-ups of every connector: what it reads is checked here before anybody sees it.
 
-What the shop sends is checked before it is used: size, form, identity, owner. No request carries an id that does not
-look like one.
+RecordSource  What a connector reads: answers whose form is checked, and nothing else.
+Lookups       The port's look-ups over a source. It compares identity and owner, and holds the deadline.
+
+No question carries an id that does not look like one.
 """
 
+import asyncio
 import logging
 import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
 
+from bot.alerts import Alerts
 from bot.conversation import ShopCustomer
 from bot.shops.port import Order, Parcel, PaymentMethod, Product, ShopUnavailable
-from bot.shops.rest_client import RestClient
 from bot.shops.wire import (
     CUSTOMER_ID,
     ORDER_ID,
     RECORD_ID,
     TRACKING_NUMBER,
-    CustomersAnswer,
+    CustomerAnswer,
     OrderAnswer,
-    OrdersAnswer,
     ParcelAnswer,
     PaymentMethodsAnswer,
     ProductAnswer,
@@ -27,42 +32,80 @@ logger = logging.getLogger(__name__)
 
 DEADLINE = 9.5
 """Seconds for one question of ours, with all its requests: a little less than the 10 s that a tool has."""
-ORDERS_LIMIT = 100
-"""Orders of one customer that are asked for, newest first."""
 
 _EMAIL = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,189}")
 
 
-class RestLookups:
-    """An OrderBackend, a ShippingBackend and a ProductBackend over HTTP."""
+class RecordSource(Protocol):
+    """What a connector reads. Every method raises ShopUnavailable, and returns None for what the shop does not have."""
 
-    def __init__(self, client: RestClient, *, deadline: float) -> None:
-        self._client = client
+    async def customers(self, email: str) -> Sequence[CustomerAnswer]:
+        """The customers with this address."""
+        ...
+
+    async def orders(self, customer: ShopCustomer) -> Sequence[OrderAnswer]:
+        """The orders that the shop lists for the customer."""
+        ...
+
+    async def order(self, customer: ShopCustomer, order_id: str) -> OrderAnswer | None:
+        """The order with this number, whoever owns it."""
+        ...
+
+    async def parcel(self, customer: ShopCustomer, tracking_number: str) -> ParcelAnswer | None:
+        """The parcel with this number."""
+        ...
+
+    async def product(self, customer: ShopCustomer, product_id: str) -> ProductAnswer | None:
+        """The product with this id."""
+        ...
+
+    async def methods(self, customer: ShopCustomer) -> PaymentMethodsAnswer | None:
+        """How the customer can pay."""
+        ...
+
+
+@asynccontextmanager
+async def within(seconds: float) -> AsyncIterator[None]:
+    """All requests of one question, which end as ShopUnavailable after `seconds`."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise ShopUnavailable(f"the shop did not answer within {seconds:g} s") from None
+
+
+class Lookups:
+    """An OrderBackend, a ShippingBackend and a ProductBackend."""
+
+    def __init__(self, records: RecordSource, *, alerts: Alerts, deadline: float) -> None:
+        self._records = records
+        self._alerts = alerts
         self._deadline = deadline
 
     async def find_customer(self, email: str) -> ShopCustomer | None:
         """See OrderBackend."""
         if not _EMAIL.fullmatch(email):
             return None
-        async with self._client.in_time(self._deadline):
-            answer = await self._client.get("/customers", CustomersAnswer, email=email)
+        async with within(self._deadline):
+            found = await self._records.customers(email)
         # Compared once more: a shop that ignores the query would make everyone its first customer.
-        matching = [one for one in answer.customers if one.email.casefold() == email.casefold()] if answer else []
+        matching = [one for one in found if one.email.casefold() == email.casefold()]
         if len(matching) > 1:
             logger.warning("the shop has several customers with one address; none is taken")
         return matching[0].read() if len(matching) == 1 else None
 
     async def list_orders(self, customer: ShopCustomer) -> tuple[Order, ...]:
-        """See OrderBackend. It returns at most ORDERS_LIMIT orders."""
-        async with self._client.in_time(self._deadline):
+        """See OrderBackend."""
+        async with within(self._deadline):
             return await self._orders_of(customer)
 
     async def get_order(self, customer: ShopCustomer, order_id: str) -> Order | None:
         """See OrderBackend."""
         if not re.fullmatch(ORDER_ID, order_id):
             return None
-        async with self._client.in_time(self._deadline):
-            answer = await self._client.get(f"/orders/{order_id}", OrderAnswer)
+        check_customer(customer)
+        async with within(self._deadline):
+            answer = await self._records.order(customer, order_id)
         if answer is None:
             return None
         if answer.id != order_id:
@@ -76,12 +119,12 @@ class RestLookups:
         """See ShippingBackend. The customer's orders are read first: no other tracking number is ever asked about."""
         if not re.fullmatch(TRACKING_NUMBER, tracking_number):
             return None
-        async with self._client.in_time(self._deadline):
+        async with within(self._deadline):
             orders = await self._orders_of(customer)
             own = {order.id for order in orders if tracking_number in _numbers(order)}
             if not own:
                 return None
-            answer = await self._client.get(f"/parcels/{tracking_number}", ParcelAnswer)
+            answer = await self._records.parcel(customer, tracking_number)
         if answer is None:
             return None
         if answer.tracking_number != tracking_number or answer.order_id not in own:
@@ -92,8 +135,9 @@ class RestLookups:
         """See ProductBackend."""
         if not re.fullmatch(RECORD_ID, product_id):
             return None
-        async with self._client.in_time(self._deadline):
-            answer = await self._client.get(f"/products/{product_id}", ProductAnswer)
+        check_customer(customer)
+        async with within(self._deadline):
+            answer = await self._records.product(customer, product_id)
         if answer is None:
             return None
         if answer.id != product_id:
@@ -103,9 +147,8 @@ class RestLookups:
     async def payment_methods(self, customer: ShopCustomer) -> tuple[PaymentMethod, ...]:
         """See ProductBackend."""
         check_customer(customer)
-        async with self._client.in_time(self._deadline):
-            path = f"/customers/{customer.id}/payment-methods"
-            answer = await self._client.get(path, PaymentMethodsAnswer, may_lack=True)
+        async with within(self._deadline):
+            answer = await self._records.methods(customer)
         if answer is None:
             return ()
         if answer.customer_id != customer.id:
@@ -114,20 +157,18 @@ class RestLookups:
 
     async def _orders_of(self, customer: ShopCustomer) -> tuple[Order, ...]:
         check_customer(customer)
-        answer = await self._client.get(f"/customers/{customer.id}/orders", OrdersAnswer, limit=str(ORDERS_LIMIT))
-        if answer is None:
-            return ()
-        own = [order.read() for order in answer.orders if order.customer_id == customer.id]
-        if len(own) < len(answer.orders):
+        answers = await self._records.orders(customer)
+        own = [order.read() for order in answers if order.customer_id == customer.id]
+        if len(own) < len(answers):
             message = "the shop listed orders of somebody else; left out"
-            self._client.alerts.tell(logger, message, about="", customer=customer.id)
+            self._alerts.tell(logger, message, about="", customer=customer.id)
         return tuple(sorted(own, key=lambda order: order.placed_at, reverse=True))
 
 
 def check_customer(customer: ShopCustomer) -> None:
     """Raise ShopUnavailable if the customer's id could change the path of an address."""
     if not re.fullmatch(CUSTOMER_ID, customer.id):
-        raise ShopUnavailable("the customer's id is not one that the shop's contract allows")
+        raise ShopUnavailable("the customer's id is not one that a connector allows")
 
 
 def _numbers(order: Order) -> set[str]:
