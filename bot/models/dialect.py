@@ -126,12 +126,17 @@ class Dialect:
         """
         if failure.kind in ("context_length", "filtered"):
             return False
-        if has_images(sent) and refuses_images(_words(error)[:_WORDS_READ]):
+        words = _words(error)[:_WORDS_READ]
+        if _NAMES[BREAKPOINT].search(words) and _is_in(BREAKPOINT, sent):
+            # A server that wants plain text may mean the instructions, so images are tried once more without this.
+            self._note(BREAKPOINT, failure, model=model)
+            return True
+        if has_images(sent) and refuses_images(words):
             self._note(IMAGES, failure, model=model)
             return True
         if failure.kind != "refused_request":
             return False
-        if sent.get("tools") and "messages" in sent and _ONLY_WITHOUT_EFFORT.search(_words(error)[:_WORDS_READ]):
+        if sent.get("tools") and "messages" in sent and _ONLY_WITHOUT_EFFORT.search(words):
             if sent.get("reasoning_effort") == "none":
                 self._is_without_effort, self._refuses_none = False, True
                 self._note("reasoning_effort", failure, model=model)

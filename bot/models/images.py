@@ -18,7 +18,7 @@ UNSEEN = "[Here is an image that you cannot see. Tell the customer so.]"
 _REFUSES = re.compile(
     r"image_url is only|support image input|not a multimodal|mmproj|content part type|textcontentpart"
     r"|unknown variant .{0,3}image|values are: .{0,3}text|should be 'text'|at most 0 images?"
-    r"|content\W{0,3} .{0,20}(?:must|should) be a (?:valid )?string"
+    r"|content\W{0,3} .{0,20}(?:must|should) be a (?:valid )?string|content\W{1,6}expected a (?:valid )?string"
     r"|not support\w* .{0,20}\b(?:images|image input|vision)|not (?:supported for|a) .{0,10}vision"
     r"|image inputs? (?:is|are) not (?:supported|enabled)|images are not supported",
     re.IGNORECASE,

@@ -136,6 +136,31 @@ def no_images(body: Json) -> Json | None:
     return None
 
 
+def _image_parts(body: Json) -> list[Json]:
+    parts = [part for line in body.get("messages", body.get("input", ())) for part in _parts(line)]
+    return [part for part in parts if part.get("type") in ("image_url", "input_image")]
+
+
+def _parts(line: Json) -> list[Json]:
+    content = line.get("content")
+    return content if isinstance(content, list) else []
+
+
+def words_alone(body: Json) -> Json | None:
+    """A model of words alone, behind a server that knows what an image is."""
+    if _image_parts(body):
+        return {"object": "error", "message": "our-model is not a multimodal model", "type": "BadRequestError"}
+    return None
+
+
+def no_projector(body: Json) -> Json | None:
+    """llama.cpp without the part that reads images, which calls that its own fault."""
+    if _image_parts(body):
+        words = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+        return {"error": {"code": 500, "message": words, "type": "server_error"}}
+    return None
+
+
 def no_cache_fields(body: Json) -> Json | None:
     """A server that speaks the API and knows nothing of what OpenAI added for its cache."""
     for name in ("prompt_cache_key", "safety_identifier"):
@@ -177,12 +202,20 @@ FAMILIES = (
     Family("no-minimal", (leading_system, no_minimal), {"effort": "minimal"}),
     Family("gpt-6", (leading_system, no_minimal, no_temperature), {"effort": "minimal"}, model="gpt-6-luna"),
     Family("unknown-fields", (no_unknown_field,), {"effort": "low", "temperature": 0.7}, status=422),
-    Family("no-images", (leading_system, no_images)),
+    Family("images", (leading_system,), {"images": True}),
+    Family("content-of-words", (leading_system, no_images), {"images": True}),
+    Family("images-refused", (leading_system, words_alone), {"images": True}),
+    Family("images-refused-by-500", (leading_system, no_projector), {"images": True}, status=500),
+    Family("images-refused-by-responses", (responses_order, words_alone), {"images": True}, api="responses"),
     Family("gateway", (leading_system, no_unknown_field, no_images), model="openai/gpt-6-luna", status=422),
     Family("gateway-responses", (responses_order, no_cache_fields), model="gpt-6-luna", api="responses"),
     Family("responses", (responses_order,), {"effort": "minimal"}, api="responses"),
     Family("slow-load", (leading_system,), load_seconds=0.4),
-    Family("everything", (alternation, mistral_order, no_prefill, no_unknown_field, no_images), {"temperature": 0.7}),
+    Family(
+        "everything",
+        (alternation, mistral_order, no_prefill, no_unknown_field, no_images),
+        {"temperature": 0.7, "images": True},
+    ),
 )
 
 

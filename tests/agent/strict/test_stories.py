@@ -8,18 +8,32 @@ import pytest
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.loop import Outcome, run
-from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolCall, ToolResult
+from bot.agent.messages import (
+    AgentMessage,
+    CustomerMessage,
+    Image,
+    Message,
+    StaffMessage,
+    SystemNote,
+    ToolCall,
+    ToolResult,
+)
 from bot.agent.patterns import Terms, brainstorm, concurrent, handoff, magentic, sequential, single
+from bot.desk.danger.asking import build_sorter
 from bot.desk.prompts import compose
+from bot.desk.rewriting import build_rewriter
 from bot.desk.summing_up import as_note, build_summarizer, transcript
 from bot.desk.team import build_checker
 from bot.desk_file.model import DeskFile
+from bot.learning.suggestions import build_learners
+from bot.models.images import UNSEEN
 from bot.models.providers import Server, open_model
 from tests.agent.desk import CONTEXT, Counter, desk_tools
 from tests.agent.strict.server import CUT, FAMILIES, SHIPPED, Family, StrictServer, open_strict_server
 from tests.agent.test_patterns import LEAD, Room, shares
 
-WHERE = CustomerMessage("Where is ORD-1?", speaker="U0CUSTOMERA")
+IMAGES = (Image("image/png", "UE5H", 3, 2),)
+WHERE = CustomerMessage("Where is ORD-1?", speaker="U0CUSTOMERA", images=IMAGES)
 LONG: list[Message] = [
     SystemNote(as_note("They asked about ORD-7.")),
     CustomerMessage("Hello", speaker="U0CUSTOMERA"),
@@ -52,7 +66,8 @@ async def terms(strict: StrictServer) -> AsyncIterator[Terms]:
     family = strict.family
     server = Server("key-1", strict.url, api=family.api)  # type: ignore[arg-type]
     async with open_model(family.model, server, **family.settings) as model:
-        endpoint = Endpoint(family.model, model, left_out=model.dialect.left_out)
+        dialect = model.dialect
+        endpoint = Endpoint(family.model, model, left_out=dialect.left_out, takes_images=lambda: dialect.takes_images)
         room = Room()
         yield Terms(Models((endpoint,)), CONTEXT, room.events.append, room.terms(model).limits, "Passages.")
 
@@ -68,7 +83,9 @@ async def test_a_whole_answer(strict: StrictServer, terms: Terms, history: list[
 
 
 async def test_a_forced_end(terms: Terms) -> None:
-    outcome = await single(Room().team, "orders", [CustomerMessage("Where is it, for ever?")], terms=terms)
+    outcome = await single(
+        Room().team, "orders", [CustomerMessage("Where is it, for ever?", images=IMAGES)], terms=terms
+    )
     assert_answered(outcome)
     assert outcome.forced
 
@@ -79,7 +96,7 @@ async def test_a_forced_end_of_a_single_round(terms: Terms) -> None:
 
 
 async def test_a_continuation(terms: Terms) -> None:
-    said = CustomerMessage(CUT, speaker="U0CUSTOMERA")
+    said = CustomerMessage(CUT, speaker="U0CUSTOMERA", images=IMAGES)
     assert_answered(await single(Room().team, "orders", [*LONG[:-1], said], terms=terms))
 
 
@@ -119,6 +136,33 @@ async def test_a_check(terms: Terms) -> None:
     assert len(outcome.messages) == 3
 
 
+@pytest.mark.parametrize(
+    "team",
+    [build_rewriter(shop_name="Fernwick"), build_sorter(shop_name="Fernwick"), build_learners("Fernwick")],
+    ids=lambda team: str(team.entry),
+)
+async def test_what_works_behind_the_answers(terms: Terms, team: Team) -> None:
+    outcome = await run(
+        team,
+        team.entry,
+        [CustomerMessage(transcript(LONG))],
+        models=terms.models,
+        context=CONTEXT,
+        passages="",
+        emit=terms.emit,
+        limits=terms.limits,
+    )
+    assert outcome.ended == "answered", outcome.reason
+
+
+async def test_an_image_arrives_or_the_model_reads_that_there_was_one(strict: StrictServer, terms: Terms) -> None:
+    assert_answered(await single(Room().team, "orders", [WHERE], terms=terms))
+    takes = terms.models.take_images()
+    assert takes == (strict.family.name in ("images", "gpt-6", "gateway-responses", "no-prefill"))
+    for body in map(str, strict.taken):
+        assert (IMAGES[0].base64 in body, UNSEEN in body) == (takes, not takes)
+
+
 async def test_several_questions_at_once(terms: Terms) -> None:
     room = Room()
     asked = shares(room, "Where is ORD-1?", "Where is ORD-2?")
@@ -142,9 +186,13 @@ async def test_only_what_is_refused_is_left_out_and_each_field_is_refused_once(
         "no-minimal": {"reasoning_effort"},
         "responses": {"reasoning"},
         "unknown-fields": {"reasoning_effort", "stream_options"},
-        "gateway": {"reasoning_effort", "stream_options", "prompt_cache_key", "prompt_cache_breakpoint"},
+        "gateway": {"reasoning_effort", "stream_options", "prompt_cache_key", "prompt_cache_breakpoint", "images"},
         "gateway-responses": {"prompt_cache_key", "prompt_cache_breakpoint"},
-        "everything": {"system", "stream_options", "temperature"},
+        "content-of-words": {"images"},
+        "images-refused": {"images"},
+        "images-refused-by-500": {"images"},
+        "images-refused-by-responses": {"images"},
+        "everything": {"system", "stream_options", "temperature", "images"},
     }
     assert {*terms.models.strong[0].left_out} == left_out.get(strict.family.name, set())
     known = strict.family.model != "our-model" and not strict.family.name.startswith("gateway")
