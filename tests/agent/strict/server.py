@@ -137,7 +137,7 @@ def no_images(body: Json) -> Json | None:
 
 
 def _image_parts(body: Json) -> list[Json]:
-    parts = [part for line in body.get("messages", body.get("input", ())) for part in _parts(line)]
+    parts = [part for line in body.get("messages") or body["input"] for part in _parts(line)]
     return [part for part in parts if part.get("type") in ("image_url", "input_image")]
 
 
