@@ -575,7 +575,7 @@ def build_desk(
         knowledge=knowledge,
         second_look=second_look,
         models=opened.models,
-        team=build_writer(opened.desk.current().shop),
+        writer=opened.desk.follow(build_writer),
         voices=opened.voices,
         wordings=opened.claims,
         drafts=parts.drafts,

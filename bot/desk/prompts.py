@@ -1,6 +1,7 @@
 """The instructions of agents, composed from Markdown files in `instructions/`.
 
 compose            Returns the instructions of an agent that speaks with customers.
+compose_alone      Returns those of an agent that works for staff.
 read_instructions  Returns the text of one file.
 
 Nothing in them depends on the customer or the day. So all requests of an agent begin with the same words, and a
@@ -27,6 +28,16 @@ def compose(role: str, *, shop_name: str, own: str = "", name: str = NAME) -> st
     assistant's.
     """
     text = read_instructions("shared").replace("{role}", read_instructions(role))
+    return _filled(text, shop_name=shop_name, own=own, name=name)
+
+
+def compose_alone(role: str, *, shop_name: str, own: str = "") -> str:
+    """Return the instructions of an agent that does not speak with customers: the file of its role, with what the shop
+    wants."""
+    return _filled(read_instructions(role), shop_name=shop_name, own=own, name=NAME)
+
+
+def _filled(text: str, *, shop_name: str, own: str, name: str) -> str:
     while _INCLUDED.search(text):
         text = _INCLUDED.sub(lambda mark: read_instructions(mark[1]), text)
     given = {"shop": shop_name, "own": own.strip(), "name": name}

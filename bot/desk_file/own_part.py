@@ -1,9 +1,13 @@
 """The part of the agents' instructions that a shop writes itself, composed from its desk file.
 
-own_part  The part, in a fixed order. Nothing in it depends on a customer or the day.
+own_part     The part of the agents that answer customers, in a fixed order.
+drafts_part  The part of the agent that writes drafts for staff. It calls no one, and no one reads its marks.
+
+Nothing in them depends on a customer or the day.
 """
 
 from bot.desk_file.model import DeskFile
+from bot.language.languages import DEFAULT
 
 MARK = "TOPIC_"
 """With a number behind it, what the model replies about a topic that it does not speak about. No one reads it."""
@@ -12,6 +16,20 @@ MARK = "TOPIC_"
 def own_part(desk: DeskFile) -> str:
     """The shop's voice, rules, topics and words. Empty if the file says nothing about them."""
     return "\n\n".join(filter(None, (_voice(desk), _refused(desk), _people(desk), _glossary(desk))))
+
+
+def drafts_part(desk: DeskFile) -> str:
+    """The shop's voice, rules, topics and words for drafts. Empty if the file says nothing about them."""
+    return "\n\n".join(filter(None, (_voice(desk), _sentences(desk), _glossary(desk))))
+
+
+def _sentences(desk: DeskFile) -> str:
+    lines = [f"{topic.topic}: {topic.sentence(DEFAULT)}" for topic in desk.refuse]
+    return _listed(
+        "Topics that the shop does not speak about. What a draft says about one of them is the sentence behind it, in "
+        "the customer's language, and nothing else",
+        lines,
+    )
 
 
 def _voice(desk: DeskFile) -> str:

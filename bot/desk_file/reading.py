@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot.checked_files import FileFormat, KeyPath
 from bot.desk_file.model import DeskFile
-from bot.desk_file.own_part import own_part
+from bot.desk_file.own_part import drafts_part, own_part
 
 OWN_PART_LIMIT = 6_000
 """The most characters that a file can add to the agents' instructions, which every request to a model holds."""
@@ -47,9 +47,9 @@ def read_desk_file(path: Path) -> DeskFile:
 
 
 def _check(desk: DeskFile) -> Iterator[tuple[KeyPath, str]]:
-    if (length := len(own_part(desk))) > OWN_PART_LIMIT:
+    if (length := max(len(own_part(desk)), len(drafts_part(desk)))) > OWN_PART_LIMIT:
         told = f"adds {length:,} characters to the instructions, and at most {OWN_PART_LIMIT:,} are possible"
-        yield (), f"{told}: shorten rules, topics and glossary"
+        yield (), f"{told}: shorten rules, topics with their sentences, and glossary"
 
 
 _FORMAT = FileFormat(DeskFile, setting="DESK_FILE", size_limit=SIZE_LIMIT, forms=FORMS, check=_check)

@@ -15,7 +15,7 @@ the customer's own rights, and the person who asks for drafts is not the custome
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -35,8 +35,10 @@ from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk.answers import Evidence, page_text, passages_text
 from bot.desk.budgets import Budgets
-from bot.desk.prompts import read_instructions
+from bot.desk.prompts import compose_alone, read_instructions
 from bot.desk.rewriting import SecondLook, Seen
+from bot.desk_file.model import DeskFile
+from bot.desk_file.own_part import drafts_part
 from bot.guard.claim_patterns import Wording
 from bot.guard.claims import ClaimGate, Grounds
 from bot.guard.grounding import EpisodeEvidence
@@ -86,9 +88,9 @@ Ending = Literal["drafted", "drafting", "nothing_to_draft", "over_budget", "draf
 used up · the model wrote nothing · a message was deleted while the drafts were written."""
 
 
-def build_writer(shop_name: str) -> Team:
+def build_writer(desk: DeskFile) -> Team:
     """The agent that writes drafts, alone and without tools."""
-    instructions = read_instructions("draft").replace("{shop}", shop_name)
+    instructions = compose_alone("draft", shop_name=desk.shop, own=drafts_part(desk))
     return Team((Agent("draft", instructions),), entry="draft")
 
 
@@ -108,7 +110,8 @@ class Drafting:
     knowledge: KnowledgeBase
     second_look: SecondLook
     models: Models
-    team: Team
+    writer: Callable[[], Team]
+    """Returns the agent that writes, for the desk file in force."""
     voices: Sequence[str]
     """The paragraphs that are added to the instructions, one for each draft, in the order of `VOICES`."""
     wordings: Sequence[Wording]
@@ -215,7 +218,8 @@ class Drafting:
                     passages=passages,
                     journal=journal,
                 )
-                written = await brainstorm(self.team, self.team.entry, spoken(said), self.voices, terms=terms)
+                team = self.writer()
+                written = await brainstorm(team, team.entry, spoken(said), self.voices, terms=terms)
                 models = tuple(dict.fromkeys((*seen.models, *written.models)))
                 return replace(written, usage=seen.usage + written.usage, models=models)
         except TimeoutError:
@@ -270,7 +274,7 @@ class Drafting:
             results=lambda: (),
             pages=lambda: [page_text(hit) for hit in evidence.passages],
             messages=said,
-            own=[agent.instructions for agent in self.team.agents],
+            own=[agent.instructions for agent in self.writer().agents],
             today=datetime.fromtimestamp(self.clock.now(), UTC).date(),
             link_hosts=self.link_hosts,
         )

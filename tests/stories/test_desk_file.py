@@ -227,6 +227,22 @@ async def test_staff_choose_from_the_shops_own_causes_and_outcomes(world: World)
     assert "Brakes and gears" in closed.text
 
 
+async def test_drafts_for_staff_have_the_shops_voice_and_sentences(world: World) -> None:
+    asked = await world.customer.says("May I speak to a human about my saddle?")
+    await world.staff.presses(await world.card_of(asked), "case.claim")
+    card = await world.card(having="Claimed by")
+    await world.staff.presses(card, "case.draft")
+    thread = Post(card.channel, card.ts, card.ts)
+    await world.staff.reads(thread, having=lambda seen: "draft.send" in seen.buttons)
+    written = [each for each in map(str, await world.model_requests()) if "You draft replies" in each]
+    assert len(written) == 3
+    for request in written:
+        assert "Harbour Bikes" in request
+        assert "- Tone: Dry and kind." in request
+        assert "- Prices elsewhere: Our prices are the ones we print." in request
+        assert "TOPIC_1" not in request
+
+
 async def test_the_file_is_read_again_without_a_restart_and_a_fault_leaves_the_old_one_in_force(world: World) -> None:
     file = world.data / "desk.yml"
     pid = world.ready["bot"]["pid"]
