@@ -326,7 +326,7 @@ def _money_facts(order: Order | None, arguments: Arguments, quote: Quote | None)
 
 
 def _currencies(order: Order | None, arguments: Arguments, quote: Quote | None) -> set[str]:
-    """The currencies of an action. With more than one of them no sum can be compared."""
+    """The currencies of an action. With more than one, no sum can be compared."""
     sums: list[Money | None] = [arguments.amount]
     if order:
         sums += [order.total, order.refundable, order.refunded, *(line.unit_price for line in order.lines)]

@@ -301,7 +301,7 @@ class PolicyFile(Part):
     actions: Mapping[ActionKind, KindPolicy]
     """The kinds of actions that are possible at all, each with its rules."""
     sentences: Annotated[Mapping[Id, SentenceByLanguage], Field(max_length=100)] = Field(default={})
-    """Key -> sentence for customers. In braces, the name of a fact stands for its value."""
+    """Key -> sentence for customers. The name of a fact in braces is replaced by its value."""
 
 
 FORMS = {

@@ -119,7 +119,7 @@ def _rule(rule: Rule) -> str:
 
 
 def _condition(part: Comparison, *, is_inner: bool = False) -> str:
-    """A comparison, or several of them joined by `or` and `and`."""
+    """A comparison, or several joined by `or` and `and`."""
     if part.fact:
         ((operator, operand),) = part.operators
         value = "" if operator == "exists" else f" {_value(operand)}"
