@@ -43,6 +43,8 @@ def check(
         raise NeedsMore("The payment method is missing. Name those of my_payment_methods and ask which one.")
     if order is None:
         return arguments
+    if kind == "refund" and not arguments.lines and arguments.amount is None:
+        arguments = replace(arguments, lines=tuple(LineQuantity(line.id, line.quantity) for line in order.lines))
     if kind in OF_LINES or arguments.lines:
         arguments = replace(arguments, lines=_lines(order, arguments.lines, is_needed=kind in OF_LINES))
     if kind in OF_SWAPS:

@@ -32,8 +32,8 @@ def approval_key(action: Action) -> str:
 
 def turn_of(action: Action) -> str:
     """The number of the turn that prepared it. Empty if no turn did."""
-    kind, _, number = action.origin.partition("/")
-    return number if kind == "turn" else ""
+    parts = action.origin.split("/")
+    return parts[1] if parts[0] == "turn" else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, Protocol, cast
 from zoneinfo import ZoneInfo
 
@@ -24,7 +25,16 @@ from bot.conversation import Customer, ShopCustomer, ThreadRef
 from bot.failpoints import failpoint
 from bot.language.languages import Language
 from bot.language.sentences import language_for
-from bot.shops.actions import ActionBackend, ActionKind, Arguments, KindSpec, ProductBackend, Quote, digest
+from bot.shops.actions import (
+    ActionBackend,
+    ActionKind,
+    Arguments,
+    KindSpec,
+    NotSupported,
+    ProductBackend,
+    Quote,
+    digest,
+)
 from bot.shops.port import Money, Order, OrderBackend, Parcel, Product, ShippingBackend
 from bot.slack.outbox import Outbox
 from bot.store import actions, audit, cases, outbox, threads
@@ -44,6 +54,10 @@ class Shop(OrderBackend, ShippingBackend, ActionBackend, ProductBackend, Protoco
     """A shop whose orders can be changed."""
 
 
+NOT_POSSIBLE = Judgement("person", "", ())
+"""The shop cannot do it, whatever the rules allow. People may know another way."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """Who wants something changed, and where they said so."""
@@ -52,7 +66,7 @@ class Wish:
     shop: ShopCustomer
     thread: ThreadRef
     origin: str
-    """What it is prepared for: `turn/7`, or `again/` and the reference of an action that could not be sent."""
+    """What it is prepared for: `turn/7`, with `/again/` and the reference of an action that could not be sent."""
     language: Language
 
 
@@ -126,15 +140,14 @@ class Preparing:
         products: Mapping[str, Product],
     ) -> Judged:
         """Ask the shop what it would cost, and the rules whether it may be done. Raises ShopUnavailable."""
-        quote = await self.shop.quote(customer, kind, order, arguments)
         async with self.database.transaction() as tx:
             done = await actions.of_subject(tx, subject_of(order, customer), states=("done",))
             recent = await cases.count_since(tx, user, self.clock.now() - CASE_DAYS * DAY)
-        facts = build_facts(
+        facts_of = partial(
+            build_facts,
             kind=kind,
             order=order,
             arguments=arguments,
-            quote=quote,
             customer=await self._customer_facts(customer),
             cases_30d=recent,
             now=datetime.fromtimestamp(self.clock.now(), UTC),
@@ -143,10 +156,17 @@ class Preparing:
             products=tuple(products.values()),
             parcels=await self._parcels(customer, order),
         )
-        money = quote.money
-        judgement = policy.judge(
-            rules, kind, facts, money=money.minor if money else 0, currency=money.currency if money else ""
-        )
+        # A rule of the shop's own says more than a shop that refuses to quote.
+        facts = facts_of(quote=None)
+        judgement = policy.judge(rules, kind, facts, money=0, currency="")
+        if judgement.outcome == "refuse":
+            return Judged(order, arguments, Quote(None), judgement, facts_hash(order), facts)
+        try:
+            quote = await self.shop.quote(customer, kind, order, arguments)
+        except NotSupported:
+            return Judged(order, arguments, Quote(None), NOT_POSSIBLE, facts_hash(order), facts)
+        facts, money = facts_of(quote=quote), quote.money or Money(0, "")
+        judgement = policy.judge(rules, kind, facts, money=money.minor, currency=money.currency)
         return Judged(order, arguments, quote, judgement, facts_hash(order), facts)
 
     async def renew(self, action: Action, customer: Customer) -> Prepared:
@@ -159,7 +179,8 @@ class Preparing:
         if customer.shop is None:
             return Prepared("not_offered")
         language = language_for(action.language)
-        wish = Wish(customer, customer.shop, action.thread, f"again/{action.ref}", language)
+        origin = f"{action.origin.partition('/again/')[0]}/again/{action.ref}"
+        wish = Wish(customer, customer.shop, action.thread, origin, language)
         arguments = Arguments.read(action.arguments)
         prepared = await self.prepare(wish, cast("ActionKind", action.kind), arguments)
         async with self.database.transaction() as tx:
