@@ -11,26 +11,33 @@ from bot.language.languages import DEFAULT
 from bot.language.sentences import load_sentences
 from tests.stories.conftest import PACE
 from tests.stories.stage import Stage
-from tests.stories.world import Json, Post, Seen, World
+from tests.stories.world import Json, Post, Seen, World, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ORDER = "ORD-67890"
+DELIVERED = "ORD-31415"
 RULES = """
 version: 1
 currency_limits:
-  USD: {staff_above: 20000, second_person_above: 50000, never_above: 200000}
+  USD: {staff_above: 9000, second_person_above: 15000, never_above: 200000}
 actions:
   cancel_order:
     rules:
       - {id: not_packed, fact: order.status, one_of: [pending, processing], else: refuse, because: shipped_already}
+  return_items:
+    rules:
+      - {id: arrived, fact: order.status, one_of: [delivered, return_requested], else: refuse, because: not_arrived}
+  refund:
+    rules:
+      - {id: paid, fact: order.payment, one_of: [paid, partly_refunded], else: refuse, because: nothing_paid}
 """
 SENTENCES = load_sentences()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
-    """A world of its own for each story, since a story changes the shop."""
+    """A world with rules of its own. The stories of this file change different orders."""
     folder = tmp_path_factory.mktemp("world")
     rules = folder.parent / f"{folder.name}.yml"
     rules.write_text(RULES, "utf-8")
@@ -60,42 +67,117 @@ async def offered(world: World, *rounds: Json, asks: str = f"Please cancel {ORDE
     return asked, preview
 
 
-async def order(world: World, number: str = ORDER) -> Json:
-    """The order as the shop has it."""
-    shop = world.ready["shop"]
-    headers = {"Authorization": f"Bearer {shop['token']}"}
-    async with world.http.get(f"{shop['url']}/orders/{number}", headers=headers) as response:
-        read: Json = await response.json()
-        return read
+async def becomes(world: World, asked: Post, preview: Seen, words: str) -> Seen:
+    """Wait until the preview itself says so."""
+    return await world.customer.reads(asked, having=lambda seen: seen.ts == preview.ts and words in seen.text)
 
 
-async def test_an_order_is_cancelled_by_the_customers_press_and_by_nothing_else(world: World) -> None:
-    asked, preview = await offered(world)
-    assert said("action_ask_cancel_order", order=ORDER) in preview.text
-    typed = await world.customer.says("yes", to=asked)
-    await world.customer.reads(asked, after=typed.ts, having=lambda seen: said("action_press_button") in seen.text)
-    assert (await order(world))["status"] == "processing"
-    requests = len(await world.model_requests())
-    await world.customer.presses(preview, "act.yes")
-    done = said("action_done_cancel_order", order=ORDER)
-    end = await world.customer.reads(asked, after=typed.ts, having=lambda seen: done in seen.text)
-    assert ":white_check_mark:" in end.text
-    assert (await order(world))["status"] == "cancelled"
-    assert len(await world.model_requests()) == requests
-
-
-async def test_a_press_repeated_fifty_times_cancels_once_and_is_told_once(world: World) -> None:
-    asked, preview = await offered(world)
-    await asyncio.gather(*(world.customer.presses(preview, "act.yes") for _ in range(50)))
-    done = said("action_done_cancel_order", order=ORDER)
-    await world.customer.reads(asked, having=lambda seen: seen.ts > preview.ts and done in seen.text)
-    told = [seen for seen in await world.replies(asked) if seen.ts > preview.ts and done in seen.text]
-    assert len(told) == 1
+async def ends(world: World, asked: Post, preview: Seen, words: str) -> Seen:
+    """Wait for the message that tells the end."""
+    return await world.customer.reads(asked, having=lambda seen: seen.ts > preview.ts and words in seen.text)
 
 
 async def test_no_leaves_everything_as_it_is(world: World) -> None:
     asked, preview = await offered(world)
     await world.customer.presses(preview, "act.no")
-    left = said("action_declined")
-    await world.customer.reads(asked, having=lambda seen: seen.ts == preview.ts and left in seen.text)
-    assert (await order(world))["status"] == "processing"
+    await becomes(world, asked, preview, said("action_declined"))
+    assert (await world.shop_order(ORDER))["status"] == "processing"
+
+
+async def test_no_in_words_does_the_same(world: World) -> None:
+    asked, preview = await offered(world)
+    await world.customer.says("no", to=asked)
+    await becomes(world, asked, preview, said("action_declined"))
+
+
+async def test_a_message_that_is_deleted_takes_its_question_with_it(world: World) -> None:
+    asked, preview = await offered(world)
+    await world.customer.deletes(asked)
+
+    def is_withdrawn(state: Json) -> bool | None:
+        shown = [seen for seen in seen_in(state, preview.channel) if seen.ts == preview.ts]
+        return all("act.yes" not in seen.buttons for seen in shown) or None
+
+    await world.until(is_withdrawn, what="the preview without buttons", channel=preview.channel)
+
+
+async def test_a_person_who_is_called_takes_the_matter_over(world: World) -> None:
+    asked, preview = await offered(world)
+    await world.customer.says("I want to talk to a person", to=asked)
+    await becomes(world, asked, preview, said("action_withdrawn_with_people"))
+    assert (await world.shop_order(ORDER))["status"] == "processing"
+
+
+async def test_what_a_rule_refuses_is_not_offered_and_the_model_gets_the_rules_sentence(world: World) -> None:
+    await world.model_says(prepares("cancel_order", order_id="ORD-12345", reason="mistake"), {"text": "It has left."})
+    asked = await world.customer.says("Please cancel ORD-12345")
+    answer = await world.customer.reads(asked)
+    told = [message for request in await world.model_requests() for message in request["body"]["messages"]]
+    results = [message["content"] for message in told if message.get("role") == "tool"]
+    assert said("because_shipped_already") in results[-1]
+    assert all("act.yes" not in seen.buttons for seen in await world.replies(asked))
+    assert answer.text
+
+
+async def test_an_order_is_cancelled_by_one_press_of_fifty_and_by_no_word(world: World) -> None:
+    asked, preview = await offered(world)
+    assert said("action_ask_cancel_order", order=ORDER) in preview.text
+    typed = await world.customer.says("yes", to=asked)
+    await world.customer.reads(asked, after=typed.ts, having=lambda seen: said("action_press_button") in seen.text)
+    assert (await world.shop_order(ORDER))["status"] == "processing"
+    asked_model = len(await world.model_requests())
+    before = await world.shop_has_done()
+    await asyncio.gather(*(world.customer.presses(preview, "act.yes") for _ in range(50)))
+    done = said("action_done_cancel_order", order=ORDER)
+    await ends(world, asked, preview, done)
+    told = [seen for seen in await world.replies(asked) if seen.ts > preview.ts and done in seen.text]
+    assert len(told) == 1, told
+    assert (await world.shop_order(ORDER))["status"] == "cancelled"
+    assert await world.shop_has_done() == before + 1
+    assert len(await world.model_requests()) == asked_model
+
+
+def one_more(state: Json) -> bool | None:
+    """Whether the agent channel says that another person is needed."""
+    return any("One more person" in seen.text for seen in seen_in(state, "C0AGENTS")) or None
+
+
+async def test_two_people_approve_what_is_above_the_limit(world: World) -> None:
+    refund = prepares("refund", order_id=DELIVERED, lines=[], reason="damaged")
+    asked, preview = await offered(world, refund, DETAILS, asks=f"I want my money back for {DELIVERED}")
+    before = await world.shop_has_done()
+    await world.customer.presses(preview, "act.yes")
+    card = await world.card(having=f"Refund {DELIVERED}")
+    await world.staff.presses(card, "appr.yes")
+    await world.staff.presses(card, "appr.yes")
+    await world.until(one_more, what="that one more has to approve it", channel=card.channel)
+    assert await world.shop_has_done() == before
+    await asyncio.gather(*(world.other_staff.presses(card, "appr.yes") for _ in range(10)))
+    await ends(world, asked, preview, said("action_done_refund", order=DELIVERED))
+    assert await world.shop_has_done() == before + 1
+
+
+def returns(line: str, quantity: int = 1) -> Json:
+    """A round in which the model prepares the return of a line."""
+    lines = [{"line": line, "quantity": quantity}]
+    return prepares("return_items", order_id=DELIVERED, lines=lines, reason="changed_mind")
+
+
+async def test_an_order_that_changed_meanwhile_is_not_touched_and_the_customer_is_asked_anew(world: World) -> None:
+    asked, preview = await offered(world, returns("2"), DETAILS, asks=f"I want to return the socks of {DELIVERED}")
+    await world.shop_changes(DELIVERED, status="delivered")
+    before = await world.shop_has_done()
+    await world.customer.presses(preview, "act.yes")
+    await becomes(world, asked, preview, said("action_withdrawn_changed"))
+    again = await world.customer.reads(asked, having=lambda seen: seen.ts > preview.ts and "act.yes" in seen.buttons)
+    assert await world.shop_has_done() == before
+    await world.customer.presses(again, "act.no")
+
+
+async def test_a_shop_that_acts_and_says_nothing_is_asked_and_not_told_twice(world: World) -> None:
+    asked, preview = await offered(world, returns("2"), DETAILS, asks=f"I want to return the socks of {DELIVERED}")
+    await world.shop_breaks(kind="act_then_silence", path="/actions")
+    before = await world.shop_has_done()
+    await world.customer.presses(preview, "act.yes")
+    await ends(world, asked, preview, said("action_done_return_items", order=DELIVERED))
+    assert await world.shop_has_done() == before + 1

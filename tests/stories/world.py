@@ -373,11 +373,28 @@ class World:
         return requests
 
     async def shop_breaks(self, **fault: Any) -> None:
-        """Break something in the shop; see demo/shop/server.py."""
+        """Break something in the shop; see demo/shop/faults.py."""
+        await self._shop("POST", "_local/fault", fault)
+
+    async def shop_changes(self, order: str, *, status: str) -> None:
+        """Change an order as the warehouse would."""
+        await self._shop("POST", "_local/order", {"id": order, "status": status})
+
+    async def shop_order(self, number: str) -> Json:
+        """An order as the shop has it."""
+        return await self._shop("GET", f"orders/{number}")
+
+    async def shop_has_done(self) -> int:
+        """How many changes of orders the shop has made."""
+        return int((await self._shop("GET", "_local/digest"))["changes"])
+
+    async def _shop(self, method: str, what: str, body: Json | None = None) -> Json:
         shop = self.ready["shop"]
         headers = {"Authorization": f"Bearer {shop['token']}"}
-        async with self.http.post(f"{shop['url']}/_local/fault", json=fault, headers=headers) as response:
+        async with self.http.request(method, f"{shop['url']}/{what}", json=body, headers=headers) as response:
             assert response.status == 200, await response.text()
+            told: Json = await response.json()
+            return told
 
     async def bot(self, what: str) -> None:
         """`kill`, `stop` or `restart` the product."""
