@@ -99,8 +99,12 @@ async def ended(tx: AsyncConnection, turn: int, thread: ThreadRef) -> str | None
 
 
 async def customer_of(tx: AsyncConnection, turn: int) -> str | None:
-    """The customer whose question the turn answered. None if there is no such turn."""
-    return (await tx.execute(select(schema.turn.c.customer).where(schema.turn.c.id == turn))).scalars().first()
+    """The customer whose question the turn answered or answers. None if nothing is stored about it."""
+    turns, inbox = schema.turn, schema.inbox
+    asked = (await tx.execute(select(turns.c.customer).where(turns.c.id == turn))).scalars().first()
+    # Not every message becomes a turn, and an answer that is still being written is none yet.
+    written = select(inbox.c.author).where(inbox.c.id == turn, inbox.c.kind.in_(("message", "edit")))
+    return asked or (await tx.execute(written)).scalar_one_or_none()
 
 
 async def latest_customer(tx: AsyncConnection, thread: ThreadRef) -> str | None:

@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from sqlalchemy import select
 
 from bot.cases.case import REOPEN_SECONDS
 from bot.cases.step import UnknownCase
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import load_sentences
-from bot.store import inbox, turns
+from bot.store import cases, inbox, schema, turns
 from bot.store.bodies import InteractionBody
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -243,3 +244,15 @@ async def test_a_button_that_is_not_in_the_table_does_nothing_and_is_logged_once
     with pytest.raises(UnknownCase):
         await desk.cases.find("FD-1001")
     assert [record.message for record in caplog.records] == ["an unknown button was pressed"]
+
+
+@pytest.mark.parametrize("action", ["esc.customer", "esc.accept"])
+async def test_a_person_is_called_by_who_asked_also_if_their_message_became_no_turn(desk: Desk, action: str) -> None:
+    async with desk.database.transaction() as tx:
+        (row,) = (await tx.execute(select(schema.inbox.c.id))).scalars()
+    assert await desk.reads(action, str(row), user="U0CUSTOMERB") == SENTENCES.say("en", "not_yours")
+    async with desk.database.transaction() as tx:
+        assert await cases.find_open(tx, desk.thread) is None
+    await desk.reads(action, str(row))
+    async with desk.database.transaction() as tx:
+        assert await cases.find_open(tx, desk.thread) is not None
