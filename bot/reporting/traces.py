@@ -36,6 +36,7 @@ from bot.store.traces import StoredTurn
 from bot.telemetry import SECRET_LENGTH
 
 ENDINGS = {
+    "refused": "the desk file refuses its topic, and the customer read the shop's sentence",
     "no_answer": "the pages held no answer, and the customer was told so",
     "escalated": "a person was called",
     "failed": "there was no answer, and a person was called",

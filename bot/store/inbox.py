@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, case, func, select, update
+from sqlalchemy import Row, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -12,6 +12,7 @@ from bot.store import attempts, schema
 from bot.store.bodies import Body, DeleteBody, EditBody, InteractionBody, MessageBody, body_as, decode, encode
 from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import add_threads, known_among
+from bot.store.turns import REFUSED
 
 Kind = Literal["message", "staff", "interaction", "stop", "edit", "delete"]
 """A customer's message, a message in a thread of a team channel, an interaction; and what people do to what they
@@ -236,13 +237,15 @@ async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, rea
 
 async def note_silence(tx: AsyncConnection, post: str) -> None:
     """Note that the turn of a dropped post, found by the post's key, ends silent. A turn whose answer is saved is
-    left alone.
+    left alone, unless the post was all of it.
     """
     kind, _, name = post.partition("/")
     number = name.partition("/")[0]
     if kind != "turn" or not number.isdigit():
         return
     table, turn = schema.inbox, schema.turn
+    if name.partition("/")[2] == REFUSED:
+        await tx.execute(delete(turn).where(turn.c.id == int(number), turn.c.ended == REFUSED))
     kept = select(turn.c.id).where(turn.c.id == table.c.id).exists()
     await tx.execute(update(table).where(table.c.id == int(number), ~kept).values(reason=SILENT))
 

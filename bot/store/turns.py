@@ -19,6 +19,9 @@ STANDING = ("stream", "private-stream")
 NAME_LIMIT = 128
 """The maximum of characters in a step's name."""
 
+REFUSED = "refused"
+"""How a turn ended that code answered with the shop's sentence on a topic."""
+
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
@@ -33,7 +36,7 @@ class TurnRecord:
     customer: str
     agent: str
     ended: str
-    """`answered`, `no_answer`, `too_fast`, `escalated`, `failed` or `stopped`."""
+    """`answered`, `refused`, `no_answer`, `too_fast`, `escalated`, `failed` or `stopped`."""
     reason: str
     messages: Sequence[Mapping[str, Any]]
     """The customer's message and all that followed, as `bot.agent.messages.to_json` writes them."""

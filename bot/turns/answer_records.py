@@ -6,10 +6,10 @@ forget   save only the costs
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.actions.preparing import Preparing
-from bot.agent.messages import AgentMessage, Message, ToolResult, to_json
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
 from bot.agent.patterns import reworded
 from bot.clock import Clock
 from bot.conversation import ThreadRef
@@ -63,6 +63,9 @@ class AnswerRecords:
         question, outcome = asked.question, asked.outcome
         place = thread or question.item.thread
         said = _said_in(place, asked, instead)
+        shown = asked.writer.posts if posts is None else posts
+        if question.heading and thread is None and shown:
+            said = _below(question.heading, said, agent=outcome.agent)
         did = tuple(asked.did)
         is_replaced = did != tuple(said) and (thread is not None or asked.journal.known("private-stream") is None)
         record = TurnRecord(
@@ -82,7 +85,7 @@ class AnswerRecords:
             trace=[to_json(message) for message in (question.message, *did)] if is_replaced else None,
             failures=asked.reply.failures,
             rewrites=asked.rewrites,
-            posts=asked.writer.posts if posts is None else posts,
+            posts=shown,
         )
         async with self.database.transaction() as tx:
             if thread is not None:
@@ -116,6 +119,26 @@ class AnswerRecords:
             await turns.forget(tx, asked.question.item.id)
 
 
+def refusal_record(item: InboxItem, words: str, *, episode: int) -> TurnRecord:
+    """The turn of a message that code answered with these words, because the shop refuses its topics."""
+    asked = CustomerMessage(item.words, speaker=item.author, ts=item.ts)
+    return TurnRecord(
+        id=item.id,
+        thread=item.thread,
+        episode=episode,
+        ts=item.ts,
+        customer=item.author,
+        agent="",
+        ended=turns.REFUSED,
+        reason="",
+        messages=[to_json(asked), to_json(AgentMessage(words))],
+        sources=[],
+        confidence=0.0,
+        input_tokens=0,
+        output_tokens=0,
+    )
+
+
 def _said_in(place: ThreadRef, asked: Asked, instead: str | None) -> Sequence[Message]:
     """What the thread keeps of the agent's messages: all of them, or one with other words."""
     outcome, reply = asked.outcome, asked.reply
@@ -126,6 +149,15 @@ def _said_in(place: ThreadRef, asked: Asked, instead: str | None) -> Sequence[Me
     if instead is None and not place.is_direct and _holds_private(outcome.messages):
         instead = WITHHELD
     return outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
+
+
+def _below(heading: str, said: Sequence[Message], *, agent: str) -> Sequence[Message]:
+    """The messages with the lines that code wrote above them, in the first of the agent's."""
+    for place, message in enumerate(said):
+        if isinstance(message, AgentMessage):
+            first = replace(message, text=f"{heading}\n\n{message.text}".strip())
+            return (*said[:place], first, *said[place + 1 :])
+    return (AgentMessage(heading, agent=agent), *said)
 
 
 def _holds_private(messages: Sequence[Message]) -> bool:

@@ -50,6 +50,7 @@ from bot.store.database import Database
 from bot.store.inbox import Finish, InboxItem
 from bot.store.threads import ThreadState
 from bot.turns.answer import UNANSWERED, Answers
+from bot.turns.answer_records import refusal_record
 from bot.turns.danger_check import DangerCheck, Look
 from bot.turns.dead_letters import TURN_OVERHEAD_TIMEOUT, author_of
 from bot.turns.decide import (
@@ -376,11 +377,12 @@ class CustomerMessages:
         await self.leftovers.close(incoming.item)
         if case:
             await self.relay.from_customer(case, incoming.item, incoming.customer, is_helped=True)
-        words = escape(sentences_of(topics, incoming.language))
+        said = sentences_of(topics, incoming.language)
+        words, turn = escape(said), refusal_record(incoming.item, said, episode=incoming.episode.number)
         ref = str(incoming.item.id)
         offer = () if case else cards.refusal(self.sentences, incoming.language, words, ref=ref).blocks
-        await self.notices.post(incoming, "refused", words, blocks=offer)
-        return "refused"
+        await self.notices.post(incoming, turns.REFUSED, words, blocks=offer, turn=turn)
+        return turns.REFUSED
 
     async def _reopen(self, ended: Case, incoming: IncomingMessage, danger: Danger | None) -> str:
         case = await self.cases.reopen(ended.ref, incoming.customer.user, wrote=True)

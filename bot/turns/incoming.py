@@ -11,10 +11,11 @@ from bot.language.languages import Language
 from bot.language.sentences import Sentences
 from bot.slack.api.transport import Block
 from bot.slack.outbox import Outbox
-from bot.store import outbox, threads
+from bot.store import outbox, threads, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
+from bot.store.turns import TurnRecord
 from bot.turns.hearing import Hearing
 from bot.turns.summaries import Episode
 
@@ -61,11 +62,24 @@ class Notices:
         words = " ".join(self.sentences.say(incoming.language, each) for each in (key, *more))
         await self.post(incoming, key, words)
 
-    async def post(self, incoming: IncomingMessage, name: str, words: str, *, blocks: Sequence[Block] = ()) -> None:
-        """Post words whose `name` is unique among the posts of the row. They are dropped as those of `say` are."""
+    async def post(
+        self,
+        incoming: IncomingMessage,
+        name: str,
+        words: str,
+        *,
+        blocks: Sequence[Block] = (),
+        turn: TurnRecord | None = None,
+    ) -> None:
+        """Post words whose `name` is unique among the posts of the row. They are dropped as those of `say` are.
+
+        If they are the answer, `turn` is saved with them.
+        """
         post = _in_thread(incoming, f"turn/{incoming.item.id}/{name}", words, blocks)
         async with self.database.transaction() as tx:
             await outbox.add(tx, post, now=self.clock.now())
+            if turn is not None:
+                await turns.save(tx, turn, now=self.clock.now())
         self.outbox.wake()
 
     async def deliver(self, incoming: IncomingMessage, sentence: str, *, key: str) -> None:
