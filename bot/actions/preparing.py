@@ -154,6 +154,7 @@ class Preparing:
             zone=ZoneInfo(self.zone),
             actions_done=len(done),
             products=tuple(products.values()),
+            methods=await self.shop.payment_methods(customer) if arguments.method else (),
             parcels=await self._parcels(customer, order),
         )
         # A rule of the shop's own says more than a shop that refuses to quote.
@@ -287,7 +288,7 @@ class Preparing:
             arguments=stored,
             arguments_hash=arguments_hash(kind, wish.shop.id, stored),
             facts_hash=judged.facts_hash,
-            preview=_preview(kind, judged, spec),
+            preview=_preview(judged, spec) | self._fee(rules, kind, judged, wish.language),
             money=money.minor,
             currency=money.currency,
             policy=rules.digest,
@@ -297,6 +298,15 @@ class Preparing:
             offered_at=now,
             due=now + self.offer_minutes * 60,
         )
+
+    def _fee(self, rules: Policy, kind: ActionKind, judged: Judged, language: Language) -> dict[str, Any]:
+        """What the customer pays beside what the shop quotes, such as the postage of a return."""
+        fee, written = judged.judgement.fee, rules.file.actions[kind].fee
+        if fee is None or written is None:
+            return {}
+        label = policy.because_in(rules, written.label, language, judged.facts, sentences=self.messages.sentences)
+        quoted = [_line(each.title, each.quantity, each.money) for each in judged.quote.fees if each.money]
+        return {"fees": [*quoted, _line(label, 1, fee)]}
 
     def _refused(self, rules: Policy, judged: Judged, language: Language) -> Prepared:
         judgement = judged.judgement
@@ -387,7 +397,7 @@ def _as_stored(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def _preview(kind: ActionKind, judged: Judged, spec: KindSpec) -> dict[str, Any]:
+def _preview(judged: Judged, spec: KindSpec) -> dict[str, Any]:
     """What the customer is shown, as data."""
     quote, order, arguments = judged.quote, judged.order, judged.arguments
     preview: dict[str, Any] = {

@@ -28,6 +28,11 @@ Line = Annotated[
 ]
 
 
+Method = Annotated[
+    str, Field(max_length=64, description="The id of one of my_payment_methods. Empty: as the order was paid.")
+]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -108,10 +113,10 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
 
     @tool(title="Checking what can be returned", private=True, subject="order_id")
     async def prepare_return_items(
-        context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why
+        context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why, refund_to: Method = ""
     ) -> ToolOutput:
         """Prepare the return of some lines of an order that has arrived."""
-        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason, method=refund_to)
         return await _prepare(preparing, context, "return_items", arguments)
 
     @tool(title="Checking what can be sent", private=True, subject="order_id")
@@ -126,17 +131,22 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
         order_id: OrderNumber,
         swaps: Annotated[list[Choice], Field(min_length=1, max_length=20)],
         reason: Why,
+        pay_with: Method = "",
     ) -> ToolOutput:
         """Prepare an exchange of articles that have arrived for other variants of the same product."""
-        arguments = Arguments(order=order_id, swaps=_swaps(swaps), reason=reason)
+        arguments = Arguments(order=order_id, swaps=_swaps(swaps), reason=reason, method=pay_with)
         return await _prepare(preparing, context, "exchange_items", arguments)
 
     @tool(title="Checking what can be changed", private=True, subject="order_id")
     async def prepare_change_order_items(
-        context: Context, order_id: OrderNumber, swaps: Annotated[list[Choice], Field(min_length=1, max_length=20)]
+        context: Context,
+        order_id: OrderNumber,
+        swaps: Annotated[list[Choice], Field(min_length=1, max_length=20)],
+        pay_with: Method = "",
     ) -> ToolOutput:
         """Prepare other variants, such as another size, for an order that has not been sent."""
-        return await _prepare(preparing, context, "change_order_items", Arguments(order=order_id, swaps=_swaps(swaps)))
+        arguments = Arguments(order=order_id, swaps=_swaps(swaps), method=pay_with)
+        return await _prepare(preparing, context, "change_order_items", arguments)
 
     return {
         "cancel_lines": prepare_cancel_lines,
@@ -199,7 +209,7 @@ def _choice_tools(preparing: Preparing, allowed: Collection[str]) -> tuple[Tool,
         return ToolOutput({"methods": [{"id": one.method_id, "kind": one.kind, "label": one.label} for one in methods]})
 
     swaps = {"exchange_items", "change_order_items"} & set(allowed)
-    pays = "change_order_payment" in allowed
+    pays = {"change_order_payment", "return_items", "exchange_items", "change_order_items"} & set(allowed)
     return (*((product_choices,) if swaps else ()), *((my_payment_methods,) if pays else ()))
 
 

@@ -258,6 +258,22 @@ def orders_in(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class DoneAction:
+    """An action that code knows of, and what an answer may say of it."""
+
+    kinds: frozenset[Kind]
+    order: str
+    """The order's number, folded."""
+    amounts: frozenset[int]
+    """The money that moved, in hundredths."""
+
+    def bears(self, claim: Claim) -> bool:
+        """Whether the claim says no more than what was done."""
+        is_past = claim.form in ("done", "stated")
+        return is_past and claim.kind in self.kinds and claim.orders <= {self.order} and claim.amounts <= self.amounts
+
+
+@dataclass(frozen=True, slots=True)
 class Grounds:
     """What claims may rest on, as far as it is known when it is called."""
 
@@ -267,6 +283,8 @@ class Grounds:
     """Returns the words of the help pages that the agents were given."""
     earlier: Sequence[ToolResult] = ()
     """What tools returned earlier in the conversation. States that were looked up then still count, actions do not."""
+    done: Sequence[DoneAction] = ()
+    """The thread's actions of which something may be said."""
     kept: EpisodeEvidence | None = None
     """What the values of an answer must be found in. If None, only actions are checked."""
 
@@ -274,6 +292,8 @@ class Grounds:
         """Whether the claim rests on something."""
         results = [result for result in self.results() if result.ok]
         if any(claim.kind in ACTIONS.get(result.name, ()) for result in results):
+            return True
+        if any(each.bears(claim) for each in self.done):
             return True
         if claim.form != "done" and self._are_quoted(claim.sentence, results):
             return True

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
 
+from bot.actions.known import may_be_claimed
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Models
 from bot.agent.events import Emit, Event, HandedOver, TextDelta
@@ -346,6 +347,7 @@ class Agents:
             results=lambda: inquiry.journal.results,
             passages=lambda: [f"{hit.heading} {hit.text}" for hit in evidence.passages],
             earlier=[message for message in question.known if isinstance(message, ToolResult)],
+            done=may_be_claimed(question.actions),
             kept=EpisodeEvidence(
                 results=lambda: inquiry.journal.results,
                 pages=lambda: [page_text(hit) for hit in evidence.passages],

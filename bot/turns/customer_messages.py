@@ -23,7 +23,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from bot.actions.known import note_on
 from bot.actions.preparing import Preparing
+from bot.agent.messages import SystemNote
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
@@ -215,7 +217,7 @@ class CustomerMessages:
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
             ended = None if case else await case_rows.latest_of(tx, item.thread)
-            asked = await action_rows.of_thread(tx, item.thread, states=("offered",))
+            actions = await action_rows.of_thread(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
             # The first attempt finds nothing that was begun.
@@ -233,14 +235,24 @@ class CustomerMessages:
             shows_images=self.images.would_read(item.message.files),
             has_asked_back=has_asked_back(episode.history),
             is_offered=episode.has_offered,
-            asked=tuple(each for each in asked if each.customer == item.author),
+            asked=tuple(each for each in actions if each.state == "offered" and each.customer == item.author),
             is_paused=is_paused,
             topics=topics,
             is_over=is_over,
             now=self.clock.now(),
         )
         incoming = IncomingMessage(
-            item, customer, language, state.agent, episode, interrupt, state.epoch, state.local_changes, hearing, topics
+            item,
+            customer,
+            language,
+            state.agent,
+            episode,
+            interrupt,
+            state.epoch,
+            state.local_changes,
+            hearing,
+            topics,
+            actions,
         )
         return incoming, facts
 
@@ -446,7 +458,7 @@ class CustomerMessages:
             item.message.text,
             incoming.agent,
             episode.number,
-            episode.history,
+            [*episode.history, *([SystemNote(note)] if (note := note_on(incoming.actions)) else [])],
             episode.covered,
             in_vain_before=episode.has_offered,
             rest=incoming.topics.rest,
@@ -457,6 +469,7 @@ class CustomerMessages:
             local_changes=incoming.local_changes,
             is_unasked=incoming.hearing.is_unasked,
             concerns=incoming.hearing.concerns,
+            actions=incoming.actions,
             interrupt=incoming.interrupt,
         )
         return await self.answers.answer(question)

@@ -12,6 +12,7 @@ from bot.language.sentences import Sentences
 from bot.slack.api.transport import Block
 from bot.slack.outbox import Outbox
 from bot.store import outbox, threads, turns
+from bot.store.actions import Action
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
@@ -38,6 +39,8 @@ class IncomingMessage:
     hearing: Hearing
     topics: FoundTopics = NO_TOPICS
     """The topics of the desk file that the message is about."""
+    actions: Sequence[Action] = ()
+    """The changes of orders that were prepared in the thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from bot.agent.messages import CustomerMessage, Image, Message, SystemNote, Tool
 from bot.conversation import Customer
 from bot.ingest.interrupts import Interrupt
 from bot.language.languages import Language
+from bot.store.actions import Action
 from bot.store.bodies import naming_files
 from bot.store.inbox import InboxItem
 
@@ -47,6 +48,8 @@ class Question:
     """Whether the words name the matter of the conversation. If not, no person is called about them."""
     passages: str = ""
     """What was retrieved for the message, as far as it is known."""
+    actions: Sequence[Action] = ()
+    """The changes of orders that were prepared in this thread."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Ends the answer early."""
 

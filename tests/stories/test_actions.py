@@ -135,6 +135,10 @@ async def test_an_order_is_cancelled_by_one_press_of_fifty_and_by_no_word(world:
     assert (await world.shop_order(ORDER))["status"] == "cancelled"
     assert await world.shop_has_done() == before + 1
     assert len(await world.model_requests()) == asked_model
+    await world.model_says({"text": f"Yes, I have cancelled order {ORDER}."})
+    later = await world.customer.says("Is it cancelled now?", to=asked)
+    answer = await world.customer.reads(asked, after=later.ts)
+    assert f"I have cancelled order {ORDER}" in answer.text
 
 
 def one_more(state: Json) -> bool | None:
