@@ -8,6 +8,7 @@ process runs. `families.py` knows the fields that some models refuse before they
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 
 from bot.agent.messages import JsonObject
 from bot.agent.model import ModelFailure
@@ -24,6 +25,9 @@ BREAKPOINT = "prompt_cache_breakpoint"
 """The mark at the end of the instructions, up to which a cache keeps a request for those that begin alike."""
 STRICT = "strict"
 """The field in each tool."""
+CALL_IDS = "tool_call_ids"
+"""The field that stands for the ids of calls as another model's server made them. Mistral takes nine letters and
+digits."""
 IMAGES = "images"
 """The field that stands for all images. Without them, a note stands in the place of each."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -47,6 +51,7 @@ _OPTIONAL: Mapping[str, str] = {
     "safety_identifier": r"\bsafety_identifier\b",
     BREAKPOINT: r"\bprompt_cache_breakpoint\b|\b(?:expected|be) (?:a |an )?(?:valid )?string\b"
     r"|\bSystem message must be at the beginning\b",
+    CALL_IDS: r"(?i:\btool call id\b.{0,160}\blength of 9\b)",
     STRICT: r"['\"`]strict['\"`]|\bfunction\.strict\b",
     SYSTEM: r"(?i:\bsystem (?:role|messages?|prompts?|instructions?)\b.{0,40}\b(?:not |un)(?:supported|allowed|enabled)"
     r"|\bnot support .{0,20}\bsystem\b|\bdeveloper instruction is not enabled)",
@@ -68,6 +73,7 @@ _REFUSED_VALUE = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal of a limit's value. The server knows the field."""
+_SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _WORDS_READ = 2_000
 
 
@@ -109,6 +115,8 @@ class Dialect:
                         body["tools"] = [_without_strict(tool) for tool in tools]
                 case "prompt_cache_breakpoint":
                     pass
+                case "tool_call_ids":
+                    body = _with_short_ids(body)
                 case "system":
                     body = _with_instructions_in_words(body)
                 case "reasoning_effort" if self._is_without_effort and body.get(field) == "none":
@@ -205,6 +213,8 @@ def _is_in(field: str, body: JsonObject) -> bool:
             return any(tool != _without_strict(tool) for tool in body.get("tools", ()))
         case "prompt_cache_breakpoint":
             return _without_breakpoint(body) is not body
+        case "tool_call_ids":
+            return _with_short_ids(body) != body
         case "system":
             return _with_instructions_in_words(_without_breakpoint(body)) != body
         case _:
@@ -217,6 +227,21 @@ def _has_calls(body: JsonObject) -> bool:
         line.get("tool_calls") or line.get("role") == "tool" or str(line.get("type")).startswith("function_call")
         for line in (*body.get("messages", ()), *body.get("input", ()))
     )
+
+
+def _with_short_ids(body: JsonObject) -> JsonObject:
+    """The body of Chat Completions with nine letters and digits for each id of a call that has others."""
+    return {**body, "messages": [_short_ids_in(line) for line in body["messages"]]} if "messages" in body else body
+
+
+def _short_ids_in(line: JsonObject) -> JsonObject:
+    if calls := line.get("tool_calls"):
+        return {**line, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in calls]}
+    return {**line, "tool_call_id": _short_id(line["tool_call_id"])} if "tool_call_id" in line else line
+
+
+def _short_id(id_: str) -> str:
+    return id_ if _SHORT_ID.fullmatch(id_) else blake2b(id_.encode(), digest_size=5).hexdigest()[:9]
 
 
 def _without_strict(tool: JsonObject) -> JsonObject:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from demo.model.images import Size, sizes
+from demo.model.images import Size, sizes, without_notes
 
 Json = dict[str, Any]
 
@@ -182,6 +182,8 @@ class Talk:
     """The beginning of this very answer: it was cut, and a note asks to go on."""
     images: tuple[Size, ...] = ()
     """The sizes of the images beside the customer's last message."""
+    misses_image: bool = False
+    """True: a note says that there was an image beside it."""
     instructions: str = ""
     """The system message."""
     context: tuple[str, ...] = ()
@@ -218,6 +220,7 @@ def read_request(body: Mapping[str, Any]) -> Talk:
     messages = [message for message in _list(body.get("messages")) if isinstance(message, dict)]
     instructions = _text(messages[0]) if messages and _is_system(messages[0]) else ""
     shown = next((message.get("content") for message in reversed(messages) if message.get("role") == "user"), None)
+    messages = [_without_notes(message) for message in messages]
     messages = _in_full(_unfolded(messages[1:] if instructions else messages))
     turn = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
     context = tuple(_context(messages, turn))
@@ -235,6 +238,7 @@ def read_request(body: Mapping[str, Any]) -> Talk:
         answered=next((text for text in map(_assistant, reversed(before)) if text), ""),
         begun=_begun(after),
         images=sizes(shown),
+        misses_image=without_notes(_text({"content": shown}))[1],
         instructions=instructions,
         context=context,
         lines=tuple(_lines(messages)),
@@ -459,6 +463,11 @@ def _is_system(message: Json) -> bool:
 
 def _assistant(message: Json) -> str:
     return _text(message) if message.get("role") == "assistant" else ""
+
+
+def _without_notes(message: Json) -> Json:
+    text = message.get("content")
+    return {**message, "content": without_notes(text)[0]} if isinstance(text, str) else message
 
 
 def _said(message: Json) -> str:

@@ -11,6 +11,14 @@ Size = tuple[int, int]
 
 _ATTACHED = re.compile(r"\s*\[attached: [^\]]*\]$")
 """The names of files, behind the words of their message."""
+_UNSEEN = re.compile(r"\s*\[Here is an image that you cannot see[^\]\n]{0,100}\]")
+"""What an assistant puts in the place of an image that its model's server refused."""
+
+
+def without_notes(said: str) -> tuple[str, bool]:
+    """The words of a message without the notes in the place of images, and whether there were any."""
+    words = _UNSEEN.sub("", said)
+    return words, words != said
 
 
 def sizes(content: object) -> tuple[Size, ...]:

@@ -24,6 +24,8 @@ class Phrases:
     """{orders}; when it may be any of them."""
     image_unread: str
     """{sizes}; of an image that the customer sent."""
+    image_unseen: str
+    """Of an image that the customer sent and the model did not get."""
     ask_back: str
     """When nothing in the message tells what it is about; a question and nothing else."""
     person_offer: str
@@ -103,6 +105,7 @@ PHRASES: Mapping[str, Phrases] = {
         which_of="Which order do you mean: {orders}?",
         ask_back="What can I help you with: an order, a parcel, or something about the shop?",
         image_unread="I can see your image ({sizes} pixels), but as an offline stand-in I can't read what is in it.",
+        image_unseen="I can't see the image that you sent.",
         person_offer="Shall I bring in a person?",
         person_missing='A person can take this over: please press "Talk to a person".',
         unknown="I could not find this in our help pages, and I would rather not guess.",
@@ -192,6 +195,7 @@ PHRASES: Mapping[str, Phrases] = {
         ask_back="Apa yang bisa saya bantu: pesanan, paket, atau hal lain tentang toko kami?",
         image_unread="Saya melihat gambar Anda ({sizes} piksel), tetapi sebagai pengganti "
         "luring saya tidak bisa membaca isinya.",
+        image_unseen="Saya tidak bisa melihat gambar yang Anda kirim.",
         person_offer="Mau saya hubungkan dengan tim kami?",
         person_missing='Tim kami bisa membantu langsung: silakan tekan "Talk to a person".',
         unknown="Saya tidak menemukan jawabannya di halaman bantuan kami, dan saya tidak mau menebak.",
@@ -281,6 +285,7 @@ PHRASES: Mapping[str, Phrases] = {
         ask_back="Worum geht es: um eine Bestellung, ein Paket oder etwas anderes zum Shop?",
         image_unread="Ich sehe Ihr Bild ({sizes} Pixel), kann als Ersatzmodell ohne Netz "
         "aber nicht lesen, was darauf ist.",
+        image_unseen="Das Bild, das Sie geschickt haben, kann ich nicht sehen.",
         person_offer="Soll ich jemanden aus dem Team dazuholen?",
         person_missing="Jemand aus dem Team kann das übernehmen: Bitte drücken Sie „Talk to a person“.",
         unknown="Dazu habe ich auf unseren Hilfeseiten nichts gefunden, und raten möchte ich nicht.",
@@ -371,6 +376,7 @@ PHRASES: Mapping[str, Phrases] = {
         ask_back="¿De qué se trata: de un pedido, de un paquete o de otra cosa sobre la tienda?",
         image_unread="Veo su imagen ({sizes} píxeles), pero como modelo de prueba sin "
         "conexión no puedo leer lo que contiene.",
+        image_unseen="No puedo ver la imagen que ha enviado.",
         person_offer="¿Quiere que avise a una persona del equipo?",
         person_missing="Una persona puede ocuparse: pulse «Talk to a person», por favor.",
         unknown="No he encontrado esto en nuestras páginas de ayuda y prefiero no adivinar.",
@@ -462,6 +468,7 @@ PHRASES: Mapping[str, Phrases] = {
         ask_back="De quoi s'agit-il : d'une commande, d'un colis ou d'autre chose à propos de la boutique ?",
         image_unread="Je vois votre image ({sizes} pixels), mais en tant que modèle d'essai "
         "hors ligne, je ne peux pas lire ce qu'elle contient.",
+        image_unseen="Je ne peux pas voir l'image que vous avez envoyée.",
         person_offer="Voulez-vous que j'appelle une personne de l'équipe ?",
         person_missing="Une personne peut s'en charger : appuyez sur « Talk to a person », s'il vous plaît.",
         unknown="Je n'ai pas trouvé cela dans nos pages d'aide et je préfère ne pas deviner.",

@@ -39,7 +39,8 @@ def answer(talk: Talk) -> Reply:
     if reason := person_reason(talk, wants):
         return call_person(talk, reason, phrases)
     shown = ", ".join(f"{width} × {height}" for width, height in talk.images)
-    seen = phrases.image_unread.format(sizes=shown) if shown else ""
+    unseen = phrases.image_unseen if talk.misses_image else ""
+    seen = phrases.image_unread.format(sizes=shown) if shown else unseen
     if seen and not without_names(talk.said):
         return Reply(f"{seen.rstrip('.')}: {phrases.ask_back}")
     if words := small_talk(talk, wants, phrases):

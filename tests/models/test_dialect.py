@@ -1,5 +1,6 @@
 """Fields that servers refuse, in their own words, and requests without them."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -56,6 +57,25 @@ async def test_a_field_that_is_refused_is_left_out_once_and_for_all(
     assert field not in without
     assert field not in again
     assert [record.msg for record in caplog.records if "refuses a field" in record.msg] == [caplog.records[-1].msg]
+
+
+async def test_ids_of_calls_get_short_where_another_server_made_them(server: ChatServer) -> None:
+    words = "Tool call id was call_72d731dd but must be a-z, A-Z, 0-9, with a length of 9."
+    server.will(refuses(400, {"message": words}), text("Hello"))
+    calls = (ToolCall("call_72d731dd", "lookup_order", "{}"), ToolCall("abcDEF123", "lookup_order", "{}"))
+    results = tuple(ToolResult(call.id, call.name, "Shipped.") for call in calls)
+    asked = replace(REQUEST, messages=(*REQUEST.messages, AgentMessage("", calls), *results))
+    async with open_model("our-model", Server("k", server.url)) as model:
+        for _ in range(2):
+            assert (await ask(model, asked))[-1] == Finished("stop")
+        assert list(model.dialect.left_out) == ["tool_call_ids"]
+    _, healed, again = server.requests
+    asking, *found = healed["messages"][-3:]
+    ids = [call["id"] for call in asking["tool_calls"]]
+    assert ids == [line["tool_call_id"] for line in found]
+    assert ids[1] == "abcDEF123"
+    assert re.fullmatch("[a-zA-Z0-9]{9}", ids[0])
+    assert again["messages"] == healed["messages"]
 
 
 async def test_a_limit_goes_by_its_other_name(server: ChatServer) -> None:
