@@ -11,6 +11,7 @@ process that stood still sends nothing. Without an idempotency key a request lea
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,8 @@ AT_ONCE = 4
 """Actions that one process carries out at the same time."""
 MOST = 50
 """Actions of each kind that one look handles. The next one handles the rest."""
+KEY_MARGIN_HOURS = 1.0
+"""A shop's key counts as forgotten this much before the shop says that it forgets it."""
 LOOK_LEASE = 30.0
 """Seconds for which one process asks about an action. If it is gone, another asks then."""
 
@@ -101,11 +104,11 @@ class ActionRunner:
             unknown = await actions.due_by(tx, now, states=("unknown",), limit=MOST)
             stuck = await actions.due_by(tx, now, states=("stuck", "partly"), limit=MOST)
         for each in ended:
-            await self._step(each, lambda action: steps.expire(action, now=now), "ended")
+            await self._pass(each, lambda action: steps.expire(action, now=now), "ended")
         for each in people:
-            await self._step(each, lambda action: steps.withdraw(action, "with_people", now=now), "ended")
+            await self._pass(each, lambda action: steps.withdraw(action, "with_people", now=now), "ended")
         for each in lost:
-            await self._step(each, lambda action: steps.lose(action, now=now), "lost")
+            await self._pass(each, lambda action: steps.lose(action, now=now), "lost")
         for each in ready:
             self._start(each, self._execute)
         for each in unknown:
@@ -192,7 +195,7 @@ class ActionRunner:
     async def _find_out(self, action: Action) -> None:
         """Ask the shop what became of it."""
         looked = await self._step(action, lambda one: steps.look(one, now=self._now(), lease=LOOK_LEASE), "looked")
-        if not _has_key(action) and action.looks + 1 < len(LOOK_DELAYS):
+        if not _has_key(action, now=self._now()) and action.looks + 1 < len(LOOK_DELAYS):
             # Without a key "not done" proves nothing until late effects have had their time; "done" does.
             outcome = await self._outcome(looked)
             outcome = Outcome("unknown") if outcome.state == "not_found" else outcome
@@ -220,7 +223,9 @@ class ActionRunner:
         await self._step(
             action,
             lambda one: _with_lines(
-                steps.settle(one, outcome, now=self._now(), has_key=_has_key(action)), lines, now=self._now()
+                steps.settle(one, outcome, now=self._now(), has_key=_has_key(action, now=self._now())),
+                lines,
+                now=self._now(),
             ),
             "answered",
         )
@@ -247,6 +252,11 @@ class ActionRunner:
             await outbox.add(tx, self.preparing.messages.stuck(changed, case), now=self._now())
         self.preparing.outbox.wake()
 
+    async def _pass(self, action: Action, change: Callable[[Action], Action], what: str) -> None:
+        """Make a step that time makes, unless somebody was faster."""
+        with contextlib.suppress(ActionMovedOn):
+            await self._step(action, change, what)
+
     async def _step(self, action: Action, change: Callable[[Action], Action], what: str) -> Action:
         """Make a step, and queue what is to be said of it, in one transaction. Raises ActionMovedOn."""
         now = self._now()
@@ -267,8 +277,10 @@ class ActionRunner:
         return self.preparing.clock.now()
 
 
-def _has_key(action: Action) -> bool:
-    return bool(action.request.get("key_hours"))
+def _has_key(action: Action, *, now: float) -> bool:
+    """Whether the shop still knows the key, so that the same request has no second effect."""
+    hours = action.request.get("key_hours")
+    return hours is not None and now < (action.sent_at or now) + (float(hours) - KEY_MARGIN_HOURS) * 3600
 
 
 def _request(action: Action) -> ActionRequest:

@@ -5,16 +5,16 @@ and above a limit a member of staff, lets it happen. The results tell the model 
 bargain with. Money, rights and rules are never arguments.
 """
 
-from collections.abc import Collection
-from typing import Annotated
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from bot.actions.checking import NeedsMore
 from bot.actions.preparing import Prepared, Preparing, Wish
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import ShopCustomer
-from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, OrderNumber, shop_customer
+from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, read_order_number, shop_customer
 from bot.language.sentences import language_for
 from bot.shops.actions import ActionKind, Arguments, LineQuantity, Reason, Swap
 from bot.shops.port import Address, ShopUnavailable
@@ -22,15 +22,13 @@ from bot.shops.port import Address, ShopUnavailable
 CHOICES_SHOWN = 30
 """Variants of one article that are listed."""
 
-Why = Annotated[Reason, Field(description="Why they want it, from their own words. Ask if they gave no reason.")]
-Line = Annotated[
-    str, Field(min_length=1, max_length=64, description="The number of the line, as lookup_order shows it.")
-]
+# The model reads these tools with every request, so their schemas are as short as they can be. Code checks the rest.
 
-
-Method = Annotated[
-    str, Field(max_length=64, description="The id of one of my_payment_methods. Empty: as the order was paid.")
-]
+_TEXT = {"type": "string"}
+Number = Annotated[str, Field(max_length=64), AfterValidator(read_order_number), WithJsonSchema(_TEXT)]
+Why = Annotated[Reason, WithJsonSchema(_TEXT | {"enum": list(get_args(Reason))})]
+Line = Annotated[str, Field(min_length=1, max_length=64), WithJsonSchema(_TEXT)]
+Method = Annotated[str, Field(max_length=64), WithJsonSchema(_TEXT)]
 
 
 class _Strict(BaseModel):
@@ -48,24 +46,32 @@ class Choice(_Strict):
     """Another variant for a line."""
 
     line: Line
-    variant: Annotated[str, Field(min_length=1, max_length=64, description="The id of one of product_choices.")]
+    variant: Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class NewAddress(_Strict):
     """An address that the customer has just written."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
-    line1: Annotated[str, Field(min_length=1, max_length=100, description="Street and number.")]
+    line1: Annotated[str, Field(min_length=1, max_length=100)]
     line2: Annotated[str, Field(max_length=100)]
     postal_code: Annotated[str, Field(max_length=20)]
     city: Annotated[str, Field(min_length=1, max_length=80)]
     region: Annotated[str, Field(max_length=60)]
-    country: Annotated[str, Field(min_length=2, max_length=60, description="Two letters, such as DE, or its name.")]
+    country: Annotated[str, Field(min_length=2, max_length=60)]
 
 
-SomeLines = Annotated[
-    list[Pieces], Field(max_length=50, description="Empty for an order with one line, or for all of a refund.")
-]
+def _object(**fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+def _list(of: Mapping[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "array", "items": of})
+
+
+SomeLines = Annotated[list[Pieces], Field(max_length=50), _list(_object(line=_TEXT, quantity={"type": "integer"}))]
+Swaps = Annotated[list[Choice], Field(min_length=1, max_length=20), _list(_object(line=_TEXT, variant=_TEXT))]
+Written = Annotated[NewAddress, WithJsonSchema(_object(**dict.fromkeys(NewAddress.model_fields, _TEXT)))]
 
 
 def change_tools(preparing: Preparing) -> tuple[Tool, ...]:
@@ -78,21 +84,23 @@ def change_tools(preparing: Preparing) -> tuple[Tool, ...]:
 
 def _order_tools(preparing: Preparing) -> dict[str, Tool]:
     @tool(title="Checking what can be changed", private=True, subject="order_id")
-    async def prepare_cancel_order(context: Context, order_id: OrderNumber, reason: Why) -> ToolOutput:
-        """Prepare the cancellation of a whole order. The customer then sees the details and a button."""
+    async def prepare_cancel_order(context: Context, order_id: Number, reason: Why) -> ToolOutput:
+        """Prepare the cancellation of a whole order.
+
+        As with every prepare_ tool, the customer then sees the details and a button, and only that changes something.
+        Lines are numbered as lookup_order shows them.
+        """
         return await _prepare(preparing, context, "cancel_order", Arguments(order=order_id, reason=reason))
 
     @tool(title="Checking what can be changed", private=True, subject="order_id")
-    async def prepare_refund(context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why) -> ToolOutput:
-        """Prepare a refund of an order or of some of its lines, which the customer keeps."""
+    async def prepare_refund(context: Context, order_id: Number, lines: SomeLines, reason: Why) -> ToolOutput:
+        """Prepare a refund of an order, or of some lines, which the customer keeps. No lines: all of it."""
         arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
         return await _prepare(preparing, context, "refund", arguments)
 
     @tool(title="Checking what can be changed", private=True, subject="order_id")
-    async def prepare_change_order_payment(
-        context: Context, order_id: OrderNumber, method: Annotated[str, Field(min_length=1, max_length=64)]
-    ) -> ToolOutput:
-        """Prepare another way to pay for an order: the id of one of my_payment_methods."""
+    async def prepare_change_order_payment(context: Context, order_id: Number, method: Line) -> ToolOutput:
+        """Prepare another way to pay for an order."""
         return await _prepare(preparing, context, "change_order_payment", Arguments(order=order_id, method=method))
 
     return {
@@ -104,23 +112,21 @@ def _order_tools(preparing: Preparing) -> dict[str, Tool]:
 
 def _article_tools(preparing: Preparing) -> dict[str, Tool]:
     @tool(title="Checking what can be changed", private=True, subject="order_id")
-    async def prepare_cancel_lines(
-        context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why
-    ) -> ToolOutput:
+    async def prepare_cancel_lines(context: Context, order_id: Number, lines: SomeLines, reason: Why) -> ToolOutput:
         """Prepare the cancellation of some lines of an order."""
         arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
         return await _prepare(preparing, context, "cancel_lines", arguments)
 
     @tool(title="Checking what can be returned", private=True, subject="order_id")
     async def prepare_return_items(
-        context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why, refund_to: Method = ""
+        context: Context, order_id: Number, lines: SomeLines, reason: Why, refund_to: Method = ""
     ) -> ToolOutput:
         """Prepare the return of some lines of an order that has arrived."""
         arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason, method=refund_to)
         return await _prepare(preparing, context, "return_items", arguments)
 
     @tool(title="Checking what can be sent", private=True, subject="order_id")
-    async def prepare_send_again(context: Context, order_id: OrderNumber, lines: SomeLines, reason: Why) -> ToolOutput:
+    async def prepare_send_again(context: Context, order_id: Number, lines: SomeLines, reason: Why) -> ToolOutput:
         """Prepare to send lines of an order once more, because they arrived broken or never."""
         arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
         return await _prepare(preparing, context, "send_again", arguments)
@@ -128,23 +134,23 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
     @tool(title="Checking what can be exchanged", private=True, subject="order_id")
     async def prepare_exchange_items(
         context: Context,
-        order_id: OrderNumber,
-        swaps: Annotated[list[Choice], Field(min_length=1, max_length=20)],
+        order_id: Number,
+        swaps: Swaps,
         reason: Why,
         pay_with: Method = "",
     ) -> ToolOutput:
-        """Prepare an exchange of articles that have arrived for other variants of the same product."""
+        """Prepare an exchange of articles that have arrived for other product_choices."""
         arguments = Arguments(order=order_id, swaps=_swaps(swaps), reason=reason, method=pay_with)
         return await _prepare(preparing, context, "exchange_items", arguments)
 
     @tool(title="Checking what can be changed", private=True, subject="order_id")
     async def prepare_change_order_items(
         context: Context,
-        order_id: OrderNumber,
-        swaps: Annotated[list[Choice], Field(min_length=1, max_length=20)],
+        order_id: Number,
+        swaps: Swaps,
         pay_with: Method = "",
     ) -> ToolOutput:
-        """Prepare other variants, such as another size, for an order that has not been sent."""
+        """Prepare other product_choices for an order that has not been sent."""
         arguments = Arguments(order=order_id, swaps=_swaps(swaps), method=pay_with)
         return await _prepare(preparing, context, "change_order_items", arguments)
 
@@ -159,14 +165,14 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
 
 def _address_tools(preparing: Preparing) -> dict[str, Tool]:
     @tool(title="Checking the address", private=True, subject="order_id")
-    async def prepare_change_order_address(context: Context, order_id: OrderNumber, address: NewAddress) -> ToolOutput:
+    async def prepare_change_order_address(context: Context, order_id: Number, address: Written) -> ToolOutput:
         """Prepare another delivery address for an order. Only with a whole address that the customer wrote."""
         arguments = Arguments(order=order_id, address=_address(address))
         return await _prepare(preparing, context, "change_order_address", arguments)
 
     @tool(title="Checking the address", private=True)
-    async def prepare_change_customer_address(context: Context, address: NewAddress) -> ToolOutput:
-        """Prepare another address for the customer's later orders. Only with a whole address that they wrote."""
+    async def prepare_change_customer_address(context: Context, address: Written) -> ToolOutput:
+        """The same for the customer's later orders."""
         return await _prepare(preparing, context, "change_customer_address", Arguments(address=_address(address)))
 
     return {
@@ -177,8 +183,8 @@ def _address_tools(preparing: Preparing) -> dict[str, Tool]:
 
 def _choice_tools(preparing: Preparing, allowed: Collection[str]) -> tuple[Tool, ...]:
     @tool(title="Looking up the choices", private=True, subject="order_id")
-    async def product_choices(context: Context, order_id: OrderNumber, line: Line) -> ToolOutput:
-        """List the variants, such as sizes and colours, of the article in one line of an order."""
+    async def product_choices(context: Context, order_id: Number, line: Line) -> ToolOutput:
+        """List the variants, such as sizes, of the article in a line of an order."""
         customer = shop_customer(context)
         if customer is None:
             return NO_ORDER_DATA
@@ -198,7 +204,7 @@ def _choice_tools(preparing: Preparing, allowed: Collection[str]) -> tuple[Tool,
 
     @tool(title="Looking up how you pay", private=True)
     async def my_payment_methods(context: Context) -> ToolOutput:
-        """List the customer's own payment methods."""
+        """List the customer's payment methods: ids for method, pay_with and refund_to. None: as it was paid."""
         customer = shop_customer(context)
         if customer is None:
             return NO_ORDER_DATA
