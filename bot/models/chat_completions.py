@@ -3,10 +3,8 @@
 It makes one attempt per request. The loop decides about repeating and giving up.
 """
 
-import re
 from collections.abc import AsyncGenerator
 from functools import partial
-from hashlib import blake2b
 from typing import Any
 
 import openai
@@ -16,14 +14,12 @@ from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS, sound_arguments
 from bot.models.chat_stream import ReplyReader
-from bot.models.dialect import Dialect, with_breakpoint
+from bot.models.dialect import Dialect, neutral_id, with_breakpoint
 from bot.models.http_stream import open_response, read_reply
 from bot.models.images import beside
 from bot.models.lines import Line, UserLine, lines_of
 from bot.models.profile import Manner
 from bot.models.strict import strict_schema
-
-_NEUTRAL = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 class ChatCompletions:
@@ -86,16 +82,11 @@ def _line(line: Line, ids: dict[str, str], *, model: str) -> JsonObject:
             own = author == model
             fields = {name: value for name, value in extra.items() if own and name != RESPONSES_ITEMS}
             fields |= {"role": "assistant", "content": text or None if calls else text}
-            ids.update({call.id: call.id if own else _neutral(call.id) for call in calls})
+            ids.update({call.id: call.id if own else neutral_id(call.id) for call in calls})
             asked = [_call(call, ids[call.id], with_extra=own) for call in calls]
             return {**fields, "tool_calls": asked} if calls else fields
         case ToolResult(call_id, _, content):
             return {"role": "tool", "tool_call_id": ids.get(call_id, call_id), "content": content}
-
-
-def _neutral(id_: str) -> str:
-    """An id for a call of another model: nine letters and digits, because Mistral accepts no others."""
-    return id_ if _NEUTRAL.fullmatch(id_) else f"c{blake2b(id_.encode(), digest_size=4).hexdigest()}"
 
 
 def _call(call: ToolCall, id_: str, *, with_extra: bool) -> JsonObject:

@@ -26,8 +26,8 @@ BREAKPOINT = "prompt_cache_breakpoint"
 STRICT = "strict"
 """The field in each tool."""
 CALL_IDS = "tool_call_ids"
-"""The field that stands for the ids of calls as another model's server made them. Mistral takes nine letters and
-digits."""
+"""The field that stands for ids of calls that a server made and does not take back. Some servers make long ones before
+Mistral's models, which take nine letters and digits."""
 IMAGES = "images"
 """The field that stands for all images. Without them, a note stands in the place of each."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -73,7 +73,7 @@ _REFUSED_VALUE = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal of a limit's value. The server knows the field."""
-_SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
+_NEUTRAL = re.compile(r"[a-zA-Z0-9]{9}")
 _WORDS_READ = 2_000
 
 
@@ -116,7 +116,7 @@ class Dialect:
                 case "prompt_cache_breakpoint":
                     pass
                 case "tool_call_ids":
-                    body = _with_short_ids(body)
+                    body = _with_neutral_ids(body)
                 case "system":
                     body = _with_instructions_in_words(body)
                 case "reasoning_effort" if self._is_without_effort and body.get(field) == "none":
@@ -214,7 +214,7 @@ def _is_in(field: str, body: JsonObject) -> bool:
         case "prompt_cache_breakpoint":
             return _without_breakpoint(body) is not body
         case "tool_call_ids":
-            return _with_short_ids(body) != body
+            return _with_neutral_ids(body) != body
         case "system":
             return _with_instructions_in_words(_without_breakpoint(body)) != body
         case _:
@@ -229,19 +229,20 @@ def _has_calls(body: JsonObject) -> bool:
     )
 
 
-def _with_short_ids(body: JsonObject) -> JsonObject:
+def _with_neutral_ids(body: JsonObject) -> JsonObject:
     """The body of Chat Completions with nine letters and digits for each id of a call that has others."""
-    return {**body, "messages": [_short_ids_in(line) for line in body["messages"]]} if "messages" in body else body
+    return {**body, "messages": [_neutral_ids_in(line) for line in body["messages"]]} if "messages" in body else body
 
 
-def _short_ids_in(line: JsonObject) -> JsonObject:
+def _neutral_ids_in(line: JsonObject) -> JsonObject:
     if calls := line.get("tool_calls"):
-        return {**line, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in calls]}
-    return {**line, "tool_call_id": _short_id(line["tool_call_id"])} if "tool_call_id" in line else line
+        return {**line, "tool_calls": [{**call, "id": neutral_id(call["id"])} for call in calls]}
+    return {**line, "tool_call_id": neutral_id(line["tool_call_id"])} if "tool_call_id" in line else line
 
 
-def _short_id(id_: str) -> str:
-    return id_ if _SHORT_ID.fullmatch(id_) else blake2b(id_.encode(), digest_size=5).hexdigest()[:9]
+def neutral_id(id_: str) -> str:
+    """An id for a call that another server may have made: nine letters and digits, as Mistral takes no others."""
+    return id_ if _NEUTRAL.fullmatch(id_) else f"c{blake2b(id_.encode(), digest_size=4).hexdigest()}"
 
 
 def _without_strict(tool: JsonObject) -> JsonObject:

@@ -59,12 +59,12 @@ async def test_a_field_that_is_refused_is_left_out_once_and_for_all(
     assert [record.msg for record in caplog.records if "refuses a field" in record.msg] == [caplog.records[-1].msg]
 
 
-async def test_ids_of_calls_get_short_where_another_server_made_them(server: ChatServer) -> None:
+async def test_ids_of_calls_that_the_server_itself_made_and_refuses_are_replaced(server: ChatServer) -> None:
     words = "Tool call id was call_72d731dd but must be a-z, A-Z, 0-9, with a length of 9."
     server.will(refuses(400, {"message": words}), text("Hello"))
     calls = (ToolCall("call_72d731dd", "lookup_order", "{}"), ToolCall("abcDEF123", "lookup_order", "{}"))
     results = tuple(ToolResult(call.id, call.name, "Shipped.") for call in calls)
-    asked = replace(REQUEST, messages=(*REQUEST.messages, AgentMessage("", calls), *results))
+    asked = replace(REQUEST, messages=(*REQUEST.messages, AgentMessage("", calls, "orders", "model-1"), *results))
     async with open_model("our-model", Server("k", server.url)) as model:
         for _ in range(2):
             assert (await ask(model, asked))[-1] == Finished("stop")
