@@ -115,7 +115,7 @@ class Deciding:
     async def _confirm(
         self, tx: Transaction, press: Press, action: Action, customer: Customer | None
     ) -> tuple[Ended, Action]:
-        # The sums of a customer's day and of the desk's hour are taken under one lock, so that two yeses cannot both fit.
+        # The sums of a day and of the hour are taken under one lock, so that two yeses cannot both fit.
         await lock(tx, "action-money")
         await lock(tx, f"action/{action.subject}")
         action = await actions.find(tx, press.ref) or action
