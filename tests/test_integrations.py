@@ -1,6 +1,7 @@
 """What `frontdesk check` says about the settings, and what keeps a second process away."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ async def told(given: dict[str, str]) -> str:
 )
 async def test_settings_of_models_that_cannot_work_are_named(given: dict[str, str], words: str) -> None:
     assert words in await told(given)
+
+
+async def test_packages_that_traces_lack_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": NOWHERE}
+    assert "frontdesk[otel]" not in await told(endpoint)
+    monkeypatch.delitem(sys.modules, "bot.otel")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    assert "frontdesk[otel]" not in await told({})
+    assert "frontdesk[otel]" in await told(endpoint)
 
 
 @pytest.mark.parametrize(
