@@ -53,6 +53,7 @@ COMMON: Mapping[str, frozenset[str]] = {
         "el la los las un una es son era soy ser está están estoy ha he hay yo tú usted él ella nosotros mi mis su sus "
         "y o pero si no sí qué cuál quién cuándo dónde donde por porque cómo como puedo puede pueden quiero quisiera "
         "de del en con para a al lo le me se que este esta ese esa hola buenos días gracias favor pedido paquete "
+        "venden vende vendéis vender "
         "eres tonto cambiar cancelar devolver devolución reembolso envío envíos dirección tarjeta regalo primero "
         "primera otro "
         "otra "
@@ -76,6 +77,7 @@ def language_of(text: str, earlier: Iterable[str] = ()) -> str:
     """The language of the message; if it does not tell, that of the first of `earlier` that does, else English."""
     for candidate in (text, *earlier):
         scores = {language: _hits(candidate, words) for language, words in COMMON.items()}
+        scores["es"] += any(mark in candidate for mark in "¿¡")
         best = max(scores, key=lambda language: scores[language])
         if scores[best] > 0:
             return best

@@ -34,6 +34,8 @@ RANK_COUNTS = 0.1
 
 KNOWN_SHARE = 0.3
 """The least share of a question's telling words that is searched for alone."""
+KNOWN_WORDS_SHARE = 0.34
+"""Of the words of a foreign question that say something, more than this share must be names or in the glossary."""
 TITLED_COUNTS = 0.5
 """The weight of a subject in the text of a page whose title has it, where it tells no part from another."""
 
@@ -85,8 +87,8 @@ _THING_COUNTS = 0.3
 _HEADING_LIMIT = 90
 """The most characters of a line that may be a heading without its mark."""
 _CLAUSE = re.compile(
-    r"[\s,]+(?:if|because|since|as i|when it|in case|wenn|falls|weil|da es|si|porque|ya que|parce qu|kalau|jika"
-    r"|karena)\b",
+    r"[\s,]+(?:if|because|since|as i|when it|in case|where (?:i|we|you) can|wenn|falls|weil|da es|wo (?:ich|wir|man)|si"
+    r"|porque|ya que|d[oó]nde p(?:ueda|uedo|odemos)|parce qu|o[ùu] (?:je|on|nous) peu[xt]|kalau|jika|karena)\b",
     re.IGNORECASE,
 )
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|ers|ies|ied|ed|es|er|ly|s|y|e)$")
@@ -213,9 +215,9 @@ class Quote:
     apt: bool = True
     """Whether it holds the kind of figure that the question asks for."""
     about: bool = True
-    """Whether the question names something that shops are asked, and the title speaks of it."""
+    """Whether it is `asked`, and the title speaks of it."""
     asked: bool = True
-    """Whether the question names something that shops are asked, and not things alone."""
+    """Whether the question names something that shops are asked, and not things alone or words that are not known."""
     shared: int = 0
     """How many of the question's words the passage holds."""
     uncertain: bool = False
@@ -272,6 +274,13 @@ def _telling(question: str) -> list[str]:
         return words
     names = _names(question)
     return [word for word in words if search_word(word) or word in names]
+
+
+def _is_understood(question: str) -> bool:
+    """Whether enough words of a foreign question are known to say what it is about."""
+    words = [word for word in _words(question) if in_english(word) or word not in _EMPTY]
+    known = [word for word in words if search_word(word) or word in _names(question)]
+    return language_of(question) == "en" or len(known) > KNOWN_WORDS_SHARE * len(words)
 
 
 def _names(question: str) -> frozenset[str]:
@@ -331,6 +340,7 @@ def best_quote(
     asked = {term: weight for term, weight in weights.items() if term & _asked_about()}
     headed = not asked or bool(_held(f"{page} {block.heading}", asked))
     titled = bool(_held(page, asked or weights))
+    names = bool(asked) and _is_understood(question)
     return Quote(
         page,
         block.told(weights, limit=limit, wanted=kinds_of_answer(question) if before else ()),
@@ -339,8 +349,8 @@ def best_quote(
         headed=headed,
         titled=titled,
         apt=asks not in _IS or any(_IS[asks].search(unit) for unit in block.units),
-        about=bool(asked) and titled,
-        asked=bool(asked),
+        about=names and titled,
+        asked=names,
         shared=len(_held(f"{passage.title} {passage.text}", weights)),
         uncertain=passage.uncertain,
     )
@@ -462,6 +472,9 @@ def _blocks(passage: Passage) -> Iterator[_Block]:
                 units = tuple(_items(lines))
             case _:
                 units = tuple(_SENTENCE_END.split(_plain(" ".join(lines))))
+        # A passage may be cut on its way. What ends in the middle is not quoted.
+        if not (units := tuple(unit for unit in units if not unit.endswith("…"))):
+            continue
         yield _Block(heading, kind, units, lead, place)
         lead = units[-1] if kind == "prose" and units[-1].endswith(":") else ""
         place += 1

@@ -182,7 +182,7 @@ def _nothing_told(talk: Talk, requests: Sequence[Request], phrases: Phrases) -> 
     if any(request.is_about_orders for request in requests):
         return phrases.which_order if talk.tools.order else f"{phrases.no_order_data} {phrases.person_offer}"
     if len(requests) == 1 and (pages := _nearest_pages(talk, requests[0])):
-        return phrases.unsure.format(pages=phrases.either.join(f"**{page}**" for page in pages))
+        return phrases.unsure.format(pages=phrases.either.join(f"**{page.rstrip('?')}**" for page in pages))
     material = read_passages([*talk.context, *(found.content for found in talk.found)])
     return NOT_SURE if material and NOT_SURE in talk.instructions else f"{phrases.unknown} {phrases.person_offer}"
 

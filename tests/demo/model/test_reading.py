@@ -29,6 +29,10 @@ def test_the_language_is_told_by_its_common_words() -> None:
     assert misses == []
 
 
+def test_spanish_marks_tell_the_language_of_a_message_whose_words_do_not() -> None:
+    assert language_of("¿Reparan coches eléctricos?") == "es"
+
+
 def test_a_message_that_does_not_tell_is_in_the_language_of_the_one_before() -> None:
     assert language_of("ORD-12345", ["Wo bleibt mein Paket?"]) == "de"
 
@@ -69,6 +73,19 @@ def test_a_heading_that_lost_its_mark_is_not_quoted() -> None:
     assert quote.text == "They do after 24 months, and a letter comes before."
 
 
+def test_a_sentence_that_was_cut_on_its_way_is_not_quoted() -> None:
+    whole = "Send it within 30 days."
+    passage = Passage("Returns", f"{whole} Up to day 60 you can still return unused items for …")
+    quote = best_quote("can I return unused items after day 60?", [passage])
+    assert quote is not None
+    assert quote.text == whole
+    listed = Passage("Returns", "- Send it within 30 days.\n- Unused items can be returned for …")
+    quote = best_quote("can I return unused items?", [listed])
+    assert quote is not None
+    assert "…" not in quote.text
+    assert best_quote("can I return unused items?", [Passage("Returns", "Unused items can be returned for …")]) is None
+
+
 def test_links_and_images_are_quoted_as_their_words() -> None:
     page = Passage("Help", "See [the form](https://example.com) for a refund. ![logo](https://example.com/x.png)")
     quote = best_quote("refund form", [page])
@@ -79,6 +96,28 @@ def test_links_and_images_are_quoted_as_their_words() -> None:
 
 def test_no_shared_word_is_no_quotation() -> None:
     assert best_quote("elephants", [Passage("Returns", "You have 30 days.")]) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "is_known"),
+    [
+        ("¿Reparan coches eléctricos?", False),
+        ("¿Cuánto cuesta reparar una tienda?", True),
+        ("sambil nunggu, berapa ongkir ke Indonesia?", True),
+    ],
+)
+def test_a_foreign_question_whose_words_are_mostly_unknown_names_nothing_that_shops_are_asked(
+    question: str, is_known: bool
+) -> None:
+    quote = best_quote(question, [Passage("Repair and shipping", "A repair costs 29 EUR, and shipping 9 EUR.")])
+    assert (quote is not None and quote.asked) is is_known
+
+
+def test_a_clause_that_says_what_for_counts_less() -> None:
+    showroom = Passage("Contact › Showroom", "There is one, at the workshop, open on Saturday.")
+    quote = best_quote("is there a physical shop where I can try things on?", [showroom])
+    assert quote is not None
+    assert quote.fit > 0.6
 
 
 def test_a_long_paragraph_is_quoted_in_part() -> None:
