@@ -11,6 +11,7 @@ from bot.language.languages import Language, languages
 
 FOLDER = Path(__file__).parent / "danger"
 DEVELOPMENT, HELD_OUT, MUST = FOLDER / "development", FOLDER / "held_out", FOLDER / "must"
+COMPLAINTS = FOLDER / "complaints"
 """Each a folder with a file a language."""
 REPEATED = 5
 """How often a sentence of MUST counts in the training."""

@@ -19,7 +19,7 @@ EPOCHS = 6
 BATCH = 64
 RATE = 0.3
 RUNS = 5
-EVERYDAY_SHARE = 0.025
+EVERYDAY_SHARE = 0.0223
 HIDDEN_SHARE = 0.2
 """The share of texts that are learned without their embedding, so that the other features say as much as they can."""
 

@@ -22,6 +22,7 @@ from bot.views.announcements import SAID_FIRST
 from bot.views.staff_cards import WHY
 from evals.danger import found_share, measure, measure_all
 from evals.danger_sentences import (
+    COMPLAINTS,
     DEVELOPMENT,
     HELD_OUT,
     MUST,
@@ -34,6 +35,8 @@ from evals.danger_sentences import (
 FOUND, FOUND_OF_A_CLASS, HANDED_OVER = 0.88, 0.85, 0.025
 """The least of the sentences in danger, all together and of each class, and the most of the everyday ones. The goals
 are 0.9 and 0.02; docs/benchmarks.md has the present figures."""
+HANDED_OVER_COMPLAINTS = 0.01
+"""The most of the complaints that carry codes, numbers and notes."""
 
 
 @pytest.mark.parametrize("language", taught_languages())
@@ -49,6 +52,12 @@ def test_sentences_that_nothing_was_learned_from_are_found_and_few_everyday_ones
     assert found_share(measured, EVERYDAY) <= HANDED_OVER
 
 
+def test_complaints_with_order_numbers_notes_and_codes_go_to_no_person_as_danger() -> None:
+    measured = measure_all(COMPLAINTS)
+    assert min(by_label[EVERYDAY].asked for by_label in measured.values()) >= 50
+    assert found_share(measured, EVERYDAY) <= HANDED_OVER_COMPLAINTS
+
+
 @pytest.mark.parametrize("language", taught_languages())
 def test_each_language_has_sentences_enough_to_measure(language: Language) -> None:
     asked = {label: each.asked for label, each in measure(HELD_OUT, language).items()}
@@ -59,7 +68,7 @@ def test_each_language_has_sentences_enough_to_measure(language: Language) -> No
 
 def test_nothing_is_measured_with_a_sentence_that_was_learned() -> None:
     learned = {text.casefold() for text, _ in read_training()}
-    measured = {text.casefold() for folder in (DEVELOPMENT, HELD_OUT) for text, _ in read_all(folder)}
+    measured = {text.casefold() for folder in (DEVELOPMENT, HELD_OUT, COMPLAINTS) for text, _ in read_all(folder)}
     assert sorted(learned & measured) == []
 
 
