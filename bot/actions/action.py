@@ -11,6 +11,8 @@
 `executing`: the stored request is marked as leaving. `unknown`: it left, and no one knows whether it took effect.
 `stuck`: it could not be found out. Staff look at `stuck` and `partly`.
 
+Of an action whose words are erased, what is left goes when its outcome is known.
+
 A step that the present state does not allow raises `ActionMovedOn`. Who pressed sees how things stand.
 """
 
@@ -20,7 +22,8 @@ from dataclasses import replace
 
 from bot.errors import FrontdeskError
 from bot.shops.actions import Outcome
-from bot.store.actions import Action, State
+from bot.store.actions import ERASED_PREVIEW, RUNNING, Action, State
+from bot.store.cases import ERASED
 
 LOOK_DELAYS = (2.0, 8.0, 30.0, 120.0, 600.0)
 """How long after a request without an answer, and after each question about it, the shop is asked again, in seconds."""
@@ -140,6 +143,32 @@ def answer_for(action: Action, *, was_done: bool, now: float) -> Action:
         return replace(action, settled=True)
     ended = _ended(action, "done" if was_done else "failed", "found_by_staff", now=now)
     return replace(ended, settled=True)
+
+
+def erase(action: Action) -> Action:
+    """Empty what the customer wrote and was shown.
+
+    Kind, money, times, rules, hashes, and the shop's numbers of order and account stay for the books. While a request
+    is out, its arguments and body stay, too: without them nobody could find out what became of it.
+    """
+    emptied = replace(action, preview=ERASED_PREVIEW)
+    return emptied if action.state in RUNNING else replace(emptied, arguments={}, request={})
+
+
+def erase_person(action: Action, *, now: float) -> Action:
+    """Empty it, and forget whose it was. Staff are asked once more about one that nobody has settled."""
+    is_unsettled = action.state in ("stuck", "partly") and not action.settled
+    emptied = replace(erase(action), customer=ERASED, customer_name="", zone="")
+    return replace(emptied, due=now) if is_unsettled else emptied
+
+
+def differs_by_erasure(before: Action, after: Action) -> bool:
+    """Whether all that has happened to an action since it was read is that its words were erased."""
+
+    def step(action: Action) -> tuple[object, ...]:
+        return action.state, action.attempts, action.looks, action.worker, action.settled
+
+    return after.is_erased and step(before) == step(after)
 
 
 def _unsettled(action: Action, *, now: float) -> Action:

@@ -194,7 +194,7 @@ class Deciding:
             return "unknown_action", None
         if (press.user, press.team) != (action.customer, action.customer_team):
             return "not_yours", action
-        if action.state != "failed" or action.settled:
+        if action.state != "failed" or action.settled or action.is_erased:
             return "moved_on", action
         customer = await self.identify(press.user)
         if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:

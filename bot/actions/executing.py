@@ -23,7 +23,7 @@ from bot.actions.checking import NeedsMore
 from bot.actions.preparing import Preparing, facts_hash, note
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
-from bot.conversation import Customer
+from bot.conversation import Customer, ShopCustomer
 from bot.failpoints import failpoint
 from bot.shops.actions import ActionKind, ActionRequest, Arguments, Outcome
 from bot.shops.port import ShopUnavailable
@@ -205,14 +205,23 @@ class ActionRunner:
 
     async def _outcome(self, action: Action) -> Outcome:
         try:
-            customer = await self.identify(action.customer)
-            if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+            shop = await self._shop_customer(action)
+            if shop is None:
                 return Outcome("unknown")
             kind = cast("ActionKind", action.kind)
             arguments = Arguments.read(action.arguments)
-            return await self.preparing.shop.outcome(customer.shop, kind, arguments, key=action.key)
+            return await self.preparing.shop.outcome(shop, kind, arguments, key=action.key)
         except ShopUnavailable:
             return Outcome("unavailable")
+
+    async def _shop_customer(self, action: Action) -> ShopCustomer | None:
+        """The shop's customer, if the Slack user still is the same. Of somebody erased, the shop's number is left."""
+        if action.is_nobodys:
+            return ShopCustomer(action.shop_customer, "", "")
+        customer = await self.identify(action.customer)
+        if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+            return None
+        return customer.shop
 
     async def _settle(self, action: Action, outcome: Outcome) -> None:
         """Keep what the shop said. Too much money, or another currency, is nothing that was agreed on."""
@@ -232,19 +241,21 @@ class ActionRunner:
         failpoint("action_kept")
 
     async def _call(self, action: Action) -> None:
-        """Open a case for staff, and ask them what became of it. If the thread has a case, it is that one."""
-        customer = await self.identify(action.customer)
-        if customer is None:
-            await self._step(action, lambda one: replace(one, due=None), "called")
-            return
-        case = await self.cases.open(
-            action.thread,
-            customer,
-            reason=f"action_{action.state}",
-            priority="high",
-            subject=staff_title(action),
-            summary=f"The shop did not confirm everything of this change. Its key is {action.key}.",
-        )
+        """Open a case for staff, and ask them what became of it. If the thread has a case, it is that one.
+
+        Nobody's action, because the customer is erased or Slack does not know them any more, gets a card alone.
+        """
+        customer = None if action.is_nobodys else await self.identify(action.customer)
+        case = None
+        if customer is not None:
+            case = await self.cases.open(
+                action.thread,
+                customer,
+                reason=f"action_{action.state}",
+                priority="high",
+                subject=staff_title(action),
+                summary=f"The shop did not confirm everything of this change. Its key is {action.key}.",
+            )
         async with self.preparing.database.transaction() as tx:
             changed = await actions.change(tx, action, replace(action, due=None))
             if changed is None:
@@ -261,14 +272,17 @@ class ActionRunner:
         """Make a step, and queue what is to be said of it, in one transaction. Raises ActionMovedOn."""
         now = self._now()
         async with self.preparing.database.transaction() as tx:
-            after = change(action)
-            changed = await actions.change(tx, action, after)
+            before = await actions.find(tx, action.ref) or action
+            if before.version != action.version and not steps.differs_by_erasure(action, before):
+                raise ActionMovedOn(before)
+            after = change(before)
+            changed = await actions.change(tx, before, steps.erase(after) if before.is_erased else after)
             if changed is None:
-                raise ActionMovedOn(action)
+                raise ActionMovedOn(before)
             await note(tx, changed, what, "frontdesk", now=now)
             if changed.state != action.state and changed.state != "executing":
                 await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
-            if action.state == "approving":
+            if action.state == "approving" and not changed.is_nobodys:
                 await outbox.add(tx, self.preparing.messages.decided(changed), now=now)
         self.preparing.outbox.wake()
         return changed

@@ -59,7 +59,12 @@ class ActionMessages:
         return Outgoing(key, "update", action.thread.channel, _payload(card), parent=offer_key(action))
 
     def step(self, action: Action, *, now: float) -> list[Outgoing]:
-        """What the customer reads after a step: the preview changes, and an end is told once."""
+        """What the customer reads after a step: the preview changes, and an end is told once.
+
+        Nothing is said to somebody whose data is erased.
+        """
+        if action.is_nobodys:
+            return []
         rows = [self.stands(action, now=now)]
         if not action.is_open and action.state not in SILENT_ENDS:
             rows.append(self._end(action))
@@ -97,8 +102,12 @@ class ActionMessages:
         key = f"act/{action.ref}/{action.version}/one-more"
         return Outgoing(key, "post", self.agent_channel, {"text": words}, parent=approval_key(action))
 
-    def stuck(self, action: Action, case: Case) -> Outgoing:
-        """What staff have to find out, under the case's card."""
+    def stuck(self, action: Action, case: Case | None) -> Outgoing:
+        """What staff have to find out, under the case's card. Without a case, it is a card of its own."""
+        if case is None:
+            return Outgoing(
+                f"act/{action.ref}/stuck/alone", "post", self.agent_channel, _payload(action_cards.stuck(action))
+            )
         return Outgoing(
             f"act/{action.ref}/stuck",
             "post",

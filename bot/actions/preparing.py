@@ -3,10 +3,11 @@
 prepare     make the row that the preview shows, or say why there is none
 show        queue the previews of a turn, in the transaction that keeps its answer
 drop        withdraw what a turn prepared, because its answer is not given
+take_back   withdraw it, because its message was edited or deleted
 """
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -222,6 +223,11 @@ class Preparing:
         if changed is not None:
             await note(tx, changed, "ended", changed.customer, now=now)
             await outbox.add(tx, *self.messages.step(changed, now=now), now=now)
+
+    async def take_back(self, tx: Transaction, turns: Collection[int]) -> None:
+        """Withdraw what was prepared for messages that say something else now, also what was offered again."""
+        for each in await actions.of_turns(tx, turns):
+            await self._withdraw(tx, each, "taken_back")
 
     async def drop(self, tx: Transaction, origin: str, reason: str) -> None:
         """Withdraw what a turn prepared and nobody has sent. Previews that stand say so."""

@@ -3,10 +3,10 @@
 Action         one change of an order, from the preview to its end
 add            store a new one, or return the one that the same turn prepared before
 change         save a changed one
-find, due_by, offers_of, of_thread, of_customer  read them
+find, due_by, of_origin, of_turns, of_thread, of_subject, of_customer  read them
 sums_of        what counts for the daily limits
-vote, votes    what staff decided
-forget         empty what was the customer's
+vote, approvers  what staff decided
+unsign         take somebody's name off the audit entries of an action
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import schema
-from bot.store.statements import insert_new
+from bot.store.cases import ERASED
+from bot.store.statements import begins_any, in_batches, insert_new
 
 State = Literal[
     "offered",
@@ -40,7 +41,8 @@ RUNNING: tuple[State, ...] = ("approving", "ready", "executing", "unknown")
 """Somebody has said yes, and its end is not known."""
 COUNTED: tuple[State, ...] = (*RUNNING, "stuck", "partly", "done")
 """The states that count for the daily limits."""
-ERASED = "erased"
+ERASED_PREVIEW: Mapping[str, Any] = {"erased": True}
+"""The preview of an action whose words are erased. What is still needed to find its outcome goes when that is known."""
 
 _FIXED = ("id", "ref", "thread", "version")
 
@@ -104,6 +106,16 @@ class Action:
     def is_open(self) -> bool:
         """Whether something still happens to it."""
         return self.state == "offered" or self.state in RUNNING
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether its words are erased."""
+        return self.preview == ERASED_PREVIEW
+
+    @property
+    def is_nobodys(self) -> bool:
+        """Whether its customer had all of their data erased. Nobody is told what becomes of it, except staff."""
+        return self.customer == ERASED
 
     @property
     def button(self) -> str:
@@ -180,6 +192,26 @@ async def of_origin(tx: AsyncConnection, origin: str, *, states: Sequence[State]
     rows = await tx.execute(
         select(table).where(table.c.origin == origin, table.c.state.in_(states)).order_by(table.c.id)
     )
+    return [_action(row) for row in rows]
+
+
+async def of_turns(tx: AsyncConnection, turns: Collection[int]) -> list[Action]:
+    """What was prepared for these turns, and what was offered again in its place."""
+    table = schema.action
+    found: list[Action] = []
+    for some in in_batches([f"turn/{turn}" for turn in turns]):
+        where = or_(table.c.origin.in_(some), *begins_any(table.c.origin, [f"{origin}/" for origin in some]))
+        found += map(_action, await tx.execute(select(table).where(where)))
+    return sorted(found, key=lambda action: action.id)
+
+
+async def of_customer(
+    tx: AsyncConnection, customer: str, *, states: Sequence[State] = (), limit: int | None = None
+) -> list[Action]:
+    """Actions of a Slack user, oldest first: in any state, or in one of these."""
+    table = schema.action
+    theirs = [table.c.customer == customer, *([table.c.state.in_(states)] if states else [])]
+    rows = await tx.execute(select(table).where(*theirs).order_by(table.c.id).limit(limit))
     return [_action(row) for row in rows]
 
 
@@ -267,20 +299,11 @@ async def approvers(tx: AsyncConnection, action: Action) -> list[str]:
     return list(dict.fromkeys(rows.scalars()))
 
 
-async def forget(tx: AsyncConnection, customer: str) -> int:
-    """Empty what was the customer's. Kind, money, times, reference and hashes stay for the books."""
-    table = schema.action
-    empty: dict[str, Any] = {
-        "arguments": {},
-        "preview": {},
-        "request": {},
-        "rules": {},
-        "customer": ERASED,
-        "customer_name": "",
-        "zone": "",
-    }
-    ended = table.c.state.not_in(("offered", *RUNNING))
-    return int((await tx.execute(update(table).where(table.c.customer == customer, ended).values(**empty))).rowcount)
+async def unsign(tx: AsyncConnection, action: Action, person: str) -> None:
+    """Take a person's id off the action's entries in the audit trail. What was done, and when, stays."""
+    audit = schema.audit
+    here = (audit.c.subject == action.ref, audit.c.actor == person)
+    await tx.execute(update(audit).where(*here).values(actor=ERASED))
 
 
 async def listed(tx: AsyncConnection, *, since: float, limit: int) -> list[Action]:

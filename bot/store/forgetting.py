@@ -11,6 +11,7 @@ erase_posts       some of our messages in a place: Slack deletes them, and their
 close_items       close items, so that they are not worked on; the next functions then erase what belongs to them,
                   each in a transaction of its own
 erase_items_posts the posts for the items
+erase_posts_below the posts whose keys begin with a text
 erase_items_answers the answers to the items
 erase_items       the items themselves, and what is stored about their threads
 erase_answers     answers without an item
@@ -215,6 +216,11 @@ async def erase_items_posts(tx: AsyncConnection, user: str, batch: Batch, *, now
     for some in in_batches([f"{kind}/{row}/" for row in batch.ids for kind in ("turn", "relay")]):
         found += await _posts(tx, or_(*begins_any(key, some)))
     return await _erase(tx, user, found, now=now)
+
+
+async def erase_posts_below(tx: AsyncConnection, user: str, prefix: str, *, now: float) -> Counter[str]:
+    """Erase the posts whose keys begin with `prefix`. Returns how much was erased."""
+    return await _erase(tx, user, await _posts(tx, begins(schema.outbox.c.key, prefix)), now=now)
 
 
 async def erase_items_answers(tx: AsyncConnection, batch: Batch, *, now: float) -> Counter[str]:

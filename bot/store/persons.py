@@ -122,6 +122,7 @@ async def count(tx: AsyncConnection, kept: PersonRecord) -> dict[str, int]:
         "posts": sum(row.method == "post" for row in posts),
         "files": len(copies),
         "costs": await number(select(spending.c.key).where(spending.c.customer == kept.user)),
+        "actions": await number(select(schema.action.c.id).where(schema.action.c.customer == kept.user)),
     }
 
 

@@ -12,6 +12,7 @@ point. The same transaction puts into the outbox what Slack must be told.
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bot.actions.erasing import erase_turns
 from bot.actions.preparing import Preparing
 from bot.agent.journal import WRITE
 from bot.cases.files import notes_on
@@ -118,8 +119,7 @@ class MessageEdits:
     async def _withdraw_changes(self, tx: Transaction, *turns: int) -> None:
         """Withdraw what was prepared for messages that say something else now, as long as it was not sent."""
         if self.changes is not None:
-            for turn in turns:
-                await self.changes.drop(tx, f"turn/{turn}", "taken_back")
+            await self.changes.take_back(tx, turns)
 
     async def _overheard(self, tx: Transaction, edit: InboxItem) -> InboxItem | None:
         """Handle an edit of a message to others: return it if it now mentions the app, else erase it."""
@@ -239,6 +239,7 @@ class MessageEdits:
                 for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
                     await spending.add(tx, use, now=now)
         await erasure.forget_answers(tx, deleted.ids)
+        await erase_turns(tx, deleted.ids)
         await erasure.hide(tx, said)
         await redaction.blank_threads(await go_on(), deleted, now=now)
         await redaction.blank_cases(await go_on(), deleted, now=now)

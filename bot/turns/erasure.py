@@ -2,7 +2,8 @@
 
 The request is an interaction, a row of the inbox like any other. The erasure has three steps:
 
-1. Interrupt the turns that run for the person, as if their messages were deleted.
+1. Interrupt the turns that run for the person, as if their messages were deleted. Withdraw the changes of orders that
+   nobody has sent, and let those end that are being sent.
 2. Remove the person's messages where others write too, in batches, like deleted messages.
 3. Erase the rest.
 
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 
+from bot.actions import erasing
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import Clock
@@ -48,7 +50,9 @@ RUNNING_TURNS_TIMEOUT = 20.0
 """How long turns that run for the person may take to end, in seconds. After that their writes are refused."""
 RUNNING_TURNS_POLL_INTERVAL = 0.2
 """Seconds between two checks whether these turns have ended."""
-COUNTED = ("messages", "answers", "cases", "drafts", "suggestions", "feedback", "posts", "files", "costs")
+RUNNING_ACTIONS_TIMEOUT = 20.0
+"""How long a change of an order that is being sent may take to end, in seconds. After that it ends without an owner."""
+COUNTED = ("messages", "answers", "cases", "drafts", "suggestions", "feedback", "posts", "files", "costs", "actions")
 """What is counted: the names in `InteractionBody.erased`."""
 ERASURE_POLL_INTERVAL = 5.0
 """Seconds between two queries for requests of operators."""
@@ -96,6 +100,7 @@ class Erasure:
             async with self.database.transaction() as tx:
                 within = await forgetting.bounds(tx)
             await self._interrupt(item)
+            await self._end_actions(item)
             await self._take_out(item, within)
             await self._erase(item, channel, words, within=within)
             self.forget_rewrites(item.author)
@@ -140,6 +145,17 @@ class Erasure:
                     return
             await self.clock.sleep(RUNNING_TURNS_POLL_INTERVAL)
 
+    async def _end_actions(self, item: InboxItem) -> None:
+        """Withdraw what nobody has sent. Wait for requests on their way, at most RUNNING_ACTIONS_TIMEOUT."""
+        end = self.clock.monotonic() + RUNNING_ACTIONS_TIMEOUT
+        while True:
+            async with self.database.transaction() as tx:
+                await erasing.withdraw(tx, item.author, now=self.clock.now())
+                are_leaving = await erasing.are_leaving(tx, item.author)
+            if not are_leaving or self.clock.monotonic() >= end:
+                return
+            await self.clock.sleep(RUNNING_TURNS_POLL_INTERVAL)
+
     async def _take_out(self, item: InboxItem, within: Bounds) -> None:
         """Erase what the person wrote where others write too, and unfinished rows, as if they had deleted it."""
         after, steps = 0, Steps(self.database, self.clock)
@@ -175,6 +191,7 @@ class Erasure:
             failpoint("messages_erased")
         await self._erase_answers(item, withdrawals)
         await self._erase_cases(item, withdrawals, by)
+        await self._erase_actions(item)
         await self._finish(item, channel, words, by=by)
 
     async def _erase_items(self, item: InboxItem, batch: Batch, steps: Steps) -> None:
@@ -243,6 +260,16 @@ class Erasure:
             async with self.database.transaction() as tx:
                 await self._count(tx, item, await forgetting.erase_case(tx, item.author, case))
             failpoint("case_erased")
+
+    async def _erase_actions(self, item: InboxItem) -> None:
+        """Empty the person's changes of orders, except what the books need."""
+        steps = Steps(self.database, self.clock)
+        while True:
+            async with steps.transaction() as tx:
+                counts = await erasing.erase_some(tx, item.author, limit=steps.next_size(), now=self.clock.now())
+                if counts is None:
+                    return
+                await self._count(tx, item, counts)
 
     async def _finish(self, item: InboxItem, channel: str, words: str, *, by: str) -> None:
         """Erase what else is stored about the person, and add the audit entry."""

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from sqlalchemy import JSON, Column, String, Text, select, update
 
+from bot.actions import action as steps
+from bot.actions.messages import approval_key, offer_key
+from bot.actions.preparing import note
 from bot.conversation import Customer, ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable, Superseded
@@ -21,8 +24,10 @@ from bot.ingest.dead_letters import dead_line
 from bot.ingest.interrupts import Interrupts
 from bot.language.languages import Language, languages
 from bot.language.sentences import load_sentences
+from bot.shops.actions import Outcome
 from bot.slack.api.errors import SlackRefused
 from bot.store import (
+    actions,
     attempts,
     audit,
     drafts,
@@ -37,6 +42,7 @@ from bot.store import (
     summaries,
     threads,
 )
+from bot.store.actions import ERASED_PREVIEW, Action, State
 from bot.store.bodies import InteractionBody, decode
 from bot.store.cases import ERASED, Case, card_key, cards_key, find
 from bot.store.database import Database, Transaction
@@ -51,6 +57,7 @@ from bot.turns.costs import costs_of
 from bot.turns.erasure import Erasure
 from local_slack import timeline
 from local_slack.files import keep
+from tests.actions.test_action import an_action
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
@@ -87,6 +94,12 @@ IMPERSONAL = {
     *("suggestion.asked_by", "suggestion.decided_by", "pause.by"),
     *("schedule.name", "schedule.rule", "member.id", "member.role", "claim.name", "claim.owner"),
     *("alias.name", "alias.target", "alias.set_by"),
+    # What the books and the daily limits need of a change: the shop's numbers, closed words, hashes, staff's votes.
+    *("action.ref", "action.state", "action.reason", "action.team", "action.channel", "action.thread_ts"),
+    *("action.origin", "action.customer_team", "action.language", "action.zone", "action.shop_customer"),
+    *("action.subject", "action.kind", "action.arguments_hash", "action.facts_hash", "action.currency"),
+    *("action.policy", "action.rules", "action.key", "action.worker", "action.reference"),
+    *("action_vote.person", "action_vote.vote"),
 }
 """The text columns that hold nothing of a customer's own."""
 STAYS = {"audit.subject"}
@@ -172,6 +185,7 @@ class Company(Desk):
         await self.relay.from_staff(answer)
         await self.closes(answer)
         await self.pressed(below, "submit.priority", case.ref, fields={"note": f"{who.name}: {words}"})
+        await self.changes(who, thread, "done", words=words)
         await self.sends()
         # In a channel with others.
         said = await self.received(who, ThreadRef(TEAM, SUPPORT, root), self.ts(), f"I have a {words} and a blue table")
@@ -186,6 +200,54 @@ class Company(Desk):
         await self.notes(dead, call_c1={"result": f"{words} of {who.name}"})
         await self.closes(dead, "dead")
         return case
+
+    async def changes(
+        self, who: Customer, thread: ThreadRef, state: State, *, words: str = "", turn: int = 0
+    ) -> Action:
+        """A change of an order in this state, of which customer and staff have seen messages. Staff have voted."""
+        self.count += 1
+        address = {"name": who.name, "line1": words}
+        new = an_action(
+            state,
+            ref=f"act_{self.count}",
+            key=f"key-{self.count}",
+            version=1,
+            thread=thread,
+            origin=f"turn/{turn or self.count}",
+            customer=who.user,
+            customer_team=who.team,
+            customer_name=who.name,
+            zone="Europe/Berlin",
+            shop_customer="cus_a",
+            subject=f"order/ORD-{self.count}",
+            arguments={"order": f"ORD-{self.count}", "address": address},
+            arguments_hash=f"hash-{self.count}",
+            preview={"new_address": address},
+            request={"method": "POST", "path": "/", "headers": {}, "body": words, "about": "", "key_hours": 24},
+            reference=f"C-{self.count}",
+            rules={"outcome": "staff", "rules": [{"id": "paid", "held": True}]},
+            due=None,
+        )
+        async with self.database.transaction() as tx:
+            stored = await actions.add(tx, new)
+            assert stored is not None
+            await actions.vote(tx, stored, "U0AGENTA", "approve", now=1.0)
+            await note(tx, stored, "confirmed", who.user, now=1.0)
+            told = {"text": f"{who.name}: {words}"}
+            await outbox.add(
+                tx,
+                Outgoing(offer_key(stored), "post", thread.channel, told, thread_ts=thread.ts),
+                Outgoing(approval_key(stored), "post", AGENTS, told),
+                now=1.0,
+            )
+        return stored
+
+    async def action(self, of: Action) -> Action:
+        """The action as it is now."""
+        async with self.database.transaction() as tx:
+            found = await actions.find(tx, of.ref)
+        assert found is not None
+        return found
 
     def ts(self) -> str:
         """A later moment each time."""
@@ -385,6 +447,95 @@ async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(company: 
     assert keys.count(f"forgotten/told/{item.id}") == 1
     rows = (await company.rows()).values()
     assert [row["detail"]["cases"] for row in rows if row.get("action") == "person.erased"] == [1]
+
+
+@pytest.mark.parametrize("state", ["offered", "approving", "ready"])
+async def test_a_change_that_nobody_has_sent_is_withdrawn_when_its_customer_is_erased(
+    company: Company, state: State
+) -> None:
+    thread = ThreadRef(TEAM, DIRECT[CUSTOMER.user], "1.1")
+    before = await company.changes(CUSTOMER, thread, state, words=CANARY[CUSTOMER.user])
+    await company.sends()
+    await company.erases(await company.interrupts())
+    left = await company.action(before)
+    assert (left.state, left.reason, left.customer) == ("withdrawn", "erased", ERASED)
+    assert (left.arguments, left.request, left.preview) == ({}, {}, ERASED_PREVIEW)
+    await company.sends()
+    assert CANARY[CUSTOMER.user] not in company.told(AGENTS) + company.told(thread.channel)
+    assert await company.columns_with(CUSTOMER) == STAYS
+
+
+async def test_the_books_keep_what_was_done_and_who_agreed_and_the_limits_of_the_day_go_on(company: Company) -> None:
+    thread = ThreadRef(TEAM, DIRECT[CUSTOMER.user], "1.1")
+    before = await company.changes(CUSTOMER, thread, "done", words=CANARY[CUSTOMER.user])
+    await company.erases(await company.interrupts())
+    left = await company.action(before)
+    kept = (
+        "kind",
+        "money",
+        "currency",
+        "offered_at",
+        "reference",
+        "subject",
+        "arguments_hash",
+        "rules",
+        "shop_customer",
+    )
+    assert {name: getattr(left, name) for name in kept} == {name: getattr(before, name) for name in kept}
+    async with company.database.transaction() as tx:
+        votes = (await tx.execute(select(schema.action_vote.c.person))).scalars().all()
+        noted = (await tx.execute(select(schema.audit).where(schema.audit.c.subject == before.ref))).one()
+    assert votes == ["U0AGENTA"]
+    assert (noted.actor, noted.detail["money"]) == (ERASED, "-100")
+
+
+async def test_a_request_that_is_out_keeps_what_its_outcome_needs_until_that_is_known(company: Company) -> None:
+    thread = ThreadRef(TEAM, DIRECT[CUSTOMER.user], "1.1")
+    before = await company.changes(CUSTOMER, thread, "unknown", words="Main Street 1")
+    await company.erases(await company.interrupts())
+    left = await company.action(before)
+    assert (left.state, left.customer, left.customer_name, left.preview) == ("unknown", ERASED, "", ERASED_PREVIEW)
+    assert (left.arguments, left.request) == (before.arguments, before.request)
+    ended = steps.erase(steps.settle(left, Outcome("done"), now=2.0, has_key=True))
+    assert (ended.state, ended.arguments, ended.request) == ("done", {}, {})
+
+
+async def test_an_erasure_waits_for_a_request_on_its_way_and_no_longer_than_it_may(company: Company) -> None:
+    thread = ThreadRef(TEAM, DIRECT[CUSTOMER.user], "1.1")
+    before = await company.changes(CUSTOMER, thread, "executing", words=CANARY[CUSTOMER.user])
+    began = company.clock.monotonic()
+    await company.erases(await company.interrupts())
+    assert company.clock.monotonic() - began >= erasure.RUNNING_ACTIONS_TIMEOUT
+    left = await company.action(before)
+    # The process that sends it read it before, and can still note the answer.
+    assert left.version != before.version
+    assert steps.differs_by_erasure(before, left)
+    assert not steps.differs_by_erasure(before, replace(left, state="unknown"))
+
+
+async def test_staff_are_asked_again_about_a_change_that_nobody_could_find_out(company: Company) -> None:
+    thread = ThreadRef(TEAM, DIRECT[CUSTOMER.user], "1.1")
+    before = await company.changes(CUSTOMER, thread, "stuck", words=CANARY[CUSTOMER.user])
+    await company.erases(await company.interrupts())
+    left = await company.action(before)
+    assert (left.state, left.settled) == ("stuck", False)
+    assert left.due is not None
+
+
+async def test_a_deleted_message_takes_what_was_prepared_for_it_along_and_leaves_the_books(company: Company) -> None:
+    direct = DIRECT[CUSTOMER.user]
+    words = f"Send it to {CANARY[CUSTOMER.user]}"
+    thread = ThreadRef(TEAM, direct, await company.writes(CUSTOMER, direct, words))
+    item = await company.received(CUSTOMER, thread, thread.ts, words)
+    await company.answered(item, "Please check.")
+    done = await company.changes(CUSTOMER, thread, "done", words=words, turn=item.id)
+    other = await company.changes(CUSTOMER, thread, "done", words="Another street", turn=item.id * 10)
+    async with Steps(company.database, company.clock).pieces() as pieces:
+        await company.thoughts.deleted_together([item], pieces=pieces)
+    left = await company.action(done)
+    assert (left.customer, left.preview, left.arguments, left.money) == (CUSTOMER.user, ERASED_PREVIEW, {}, done.money)
+    assert (await company.action(other)).preview == other.preview
+    assert CANARY[CUSTOMER.user] not in json.dumps(list((await company.rows()).values()), default=str)
 
 
 async def test_two_interactions_are_one_erasing_and_one_sentence(company: Company) -> None:
