@@ -13,12 +13,30 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
+import orjson
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.errors import ConfigurationError
 
 KeyPath = tuple[str | int, ...]
+
+
+class Plain(str):
+    """A text without quotes that YAML reads as something else, such as `no`, `5` or `1.50`.
+
+    It is what is written. Only a part of a file that holds another format, such as JSON, asks for `value`.
+    """
+
+    __slots__ = ()
+
+    def value(self) -> bool | int | float | str:
+        """What JSON makes of it: a truth value, a number, or else the text."""
+        try:
+            found = orjson.loads(str(self))
+        except orjson.JSONDecodeError:
+            return str(self)
+        return found if isinstance(found, (bool, int, float)) else str(self)
 
 
 class Part(BaseModel):
@@ -115,7 +133,7 @@ class FileFormat(Generic[Model]):
 
     def _faults(self, error: ValidationError, places: Mapping[KeyPath, yaml.Mark]) -> Iterator[Fault]:
         for each in error.errors():
-            path = tuple(part for part in each["loc"] if part != "[key]")
+            path = _without_branches(tuple(part for part in each["loc"] if part != "[key]"), places)
             yield _fault(places, path, *self._problem(each, path))
 
     def _problem(self, error: Any, path: KeyPath) -> tuple[str, str]:
@@ -150,6 +168,15 @@ class FileFormat(Generic[Model]):
                 return "has the wrong form", form
             case _:
                 return str(error["msg"]).removeprefix("Value error, "), form
+
+
+def _without_branches(path: KeyPath, places: Mapping[KeyPath, yaml.Mark]) -> KeyPath:
+    """The path without the parts that name a branch of a union, and no key of the file."""
+    kept: KeyPath = ()
+    for part in path[:-1]:
+        if (*kept, part) in places:
+            kept = (*kept, part)
+    return (*kept, *path[-1:])
 
 
 def _fault(places: Mapping[KeyPath, yaml.Mark], path: KeyPath, problem: str, form: str = "") -> Fault:
@@ -247,6 +274,8 @@ class _Reader:
                 return self._mapping(node, path)
             case yaml.SequenceNode():
                 return [self._value(each, (*path, at)) for at, each in enumerate(node.value)]
+            case yaml.ScalarNode(style=None) if not node.tag.endswith((":null", ":str")):
+                return Plain(node.value)
             case _:
                 return None if node.tag.endswith(":null") else node.value
 

@@ -9,13 +9,15 @@ No question carries an id that does not look like one.
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
 from bot.alerts import Alerts
 from bot.conversation import ShopCustomer
-from bot.shops.port import Order, Parcel, PaymentMethod, Product, ShopUnavailable
+from bot.shops.actions import ActionKind, Arguments, NotSupported, Quote
+from bot.shops.port import Order, Parcel, PaymentMethod, Product, ShopUnavailable, Variant
+from bot.shops.quoting import OF_NO_ORDER, compute_quote
 from bot.shops.wire import (
     CUSTOMER_ID,
     ORDER_ID,
@@ -155,6 +157,21 @@ class Lookups:
             raise ShopUnavailable("the shop answered with the payment methods of another customer")
         return answer.read()
 
+    async def _computed_quote(
+        self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments
+    ) -> Quote:
+        """What our code makes of the order, and of the variants and payment methods that are named."""
+        variants = await self._variants(customer, order, arguments) if order else {}
+        methods = await self.payment_methods(customer) if arguments.method else ()
+        return compute_quote(kind, order, arguments, variants=variants, methods=methods)
+
+    async def _variants(self, customer: ShopCustomer, order: Order, arguments: Arguments) -> Mapping[str, Variant]:
+        """The variants of the products whose lines are swapped."""
+        swapped = {swap.line for swap in arguments.swaps}
+        products = sorted({line.product_id for line in order.lines if line.id in swapped and line.product_id})
+        found = [await self.get_product(customer, product) for product in products]
+        return {variant.id: variant for product in found if product for variant in product.variants}
+
     async def _orders_of(self, customer: ShopCustomer) -> tuple[Order, ...]:
         check_customer(customer)
         answers = await self._records.orders(customer)
@@ -169,6 +186,15 @@ def check_customer(customer: ShopCustomer) -> None:
     """Raise ShopUnavailable if the customer's id could change the path of an address."""
     if not re.fullmatch(CUSTOMER_ID, customer.id):
         raise ShopUnavailable("the customer's id is not one that a connector allows")
+
+
+def check_action(customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> None:
+    """Raise NotSupported unless the action is about this customer, and about their order if it needs one."""
+    check_customer(customer)
+    if kind in OF_NO_ORDER:
+        return
+    if order is None or order.customer_id != customer.id or order.id != arguments.order:
+        raise NotSupported(f"{kind} needs an order of the customer", "not_found")
 
 
 def _numbers(order: Order) -> set[str]:

@@ -69,6 +69,11 @@ _WRITTEN_WHOLE = frozenset({"IDR"})
 """Currencies whose hundredths exist on paper only. They are left out if they are zero."""
 
 
+def minor_digits(currency: str) -> int:
+    """How many digits the minor unit of a currency has."""
+    return _MINOR_DIGITS.get(currency, 2)
+
+
 class ShopUnavailable(FrontdeskError):
     """The shop gave no usable answer: no connection, too late, refused, or not what the contract says."""
 
@@ -87,7 +92,7 @@ class Money:
     """The ISO 4217 code, such as `EUR`."""
 
     def __str__(self) -> str:
-        digits = _MINOR_DIGITS.get(self.currency, 2)
+        digits = minor_digits(self.currency)
         whole, part = divmod(abs(self.minor), 10**digits)
         sign = "-" if self.minor < 0 else ""
         if not digits or (not part and self.currency in _WRITTEN_WHOLE):

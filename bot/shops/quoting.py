@@ -6,7 +6,7 @@ Pure: the same order gives the same quote. Where the order does not say enough, 
 from collections.abc import Callable, Mapping, Sequence
 
 from bot.shops.actions import ActionKind, Arguments, LineQuantity, NotSupported, Quote, QuoteLine
-from bot.shops.port import Money, Order, OrderLine, PaymentMethod, Variant
+from bot.shops.port import Money, Order, OrderLine, PaymentMethod, ShopUnavailable, Variant
 
 IRREVERSIBLE: frozenset[ActionKind] = frozenset({"cancel_order", "cancel_lines", "refund"})
 """Kinds that no other action can undo."""
@@ -39,6 +39,17 @@ def compute_quote(
         irreversible=kind in IRREVERSIBLE,
         computed=True,
     )
+
+
+def check_quote(quote: Quote, order: Order | None, arguments: Arguments) -> Quote:
+    """The shop's quote. Raises ShopUnavailable if it cannot be one of this action."""
+    money = quote.money
+    if money is None or order is None:
+        return quote
+    limits = [limit for limit in (arguments.amount, order.refundable) if limit is not None]
+    if money.currency != order.total.currency or any(-money.minor > limit.minor for limit in limits):
+        raise ShopUnavailable("the shop's quote is in another currency, or of more than can be refunded")
+    return quote
 
 
 def _priced(

@@ -33,19 +33,17 @@ from bot.shops.actions import (
     Outcome,
     Quote,
 )
-from bot.shops.lookups import DEADLINE, Lookups, check_customer, within
-from bot.shops.port import Money, Order, ShopUnavailable, Variant
-from bot.shops.quoting import IRREVERSIBLE, OF_NO_ORDER, compute_quote
+from bot.shops.lookups import DEADLINE, Lookups, check_action, check_customer, within
+from bot.shops.port import Money, Order, ShopUnavailable
+from bot.shops.quoting import IRREVERSIBLE, check_quote
 from bot.shops.rest_client import (
-    ANSWER_LIMIT,
-    NotSent,
-    Reply,
     RestClient,
-    Unanswered,
+    error_code,
     faulty_fields,
     open_rest_client,
 )
 from bot.shops.rest_records import RestRecords
+from bot.shops.transport import ANSWER_LIMIT, NotSent, Reply, Unanswered
 
 __all__ = ["ANSWER_LIMIT", "RestShop", "open_rest_shop"]
 
@@ -101,19 +99,17 @@ class RestShop(Lookups):
 
     async def quote(self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> Quote:
         """See ActionBackend. A shop without quotes is asked for the variants and payment methods that are named."""
-        _check(customer, kind, order, arguments)
+        check_action(customer, kind, order, arguments)
         async with within(self._deadline):
             spec = (await self.kinds()).get(kind)
             if spec is None:
                 raise NotSupported(f"the shop does not do {kind}", "not_allowed")
             if not spec.has_quotes:
-                variants = await self._variants(customer, order, arguments) if order else {}
-                methods = await self.payment_methods(customer) if arguments.method else ()
-                return compute_quote(kind, order, arguments, variants=variants, methods=methods)
+                return await self._computed_quote(customer, kind, order, arguments)
             answer = await self._client.ask("/quotes", QuoteAnswer, _body(customer, kind, arguments))
         if isinstance(answer, str):
             raise NotSupported(f"the shop refuses to quote {kind}", refusal_reason(answer))
-        return _sound(answer.read(irreversible=spec.irreversible), order, arguments)
+        return check_quote(answer.read(irreversible=spec.irreversible), order, arguments)
 
     def render(
         self,
@@ -126,7 +122,7 @@ class RestShop(Lookups):
         key: str,
     ) -> ActionRequest:
         """See ActionBackend. The body names the money that the customer was shown: the shop moves no other."""
-        _check(customer, kind, order, arguments)
+        check_action(customer, kind, order, arguments)
         headers = {"Content-Type": "application/json", "Idempotency-Key": str(UUID(key))}
         if order and order.revision:
             headers["If-Match"] = f'"{order.revision}"'
@@ -162,15 +158,8 @@ class RestShop(Lookups):
             return Outcome("not_found")
         return self._compared(answer.read(), _expected_of(customer, arguments))
 
-    async def _variants(self, customer: ShopCustomer, order: Order, arguments: Arguments) -> Mapping[str, Variant]:
-        """The variants of the products whose lines are swapped."""
-        swapped = {swap.line for swap in arguments.swaps}
-        products = sorted({line.product_id for line in order.lines if line.id in swapped and line.product_id})
-        found = [await self.get_product(customer, product) for product in products]
-        return {variant.id: variant for product in found if product for variant in product.variants}
-
     def _outcome(self, reply: Reply, expected: Expected) -> Outcome:
-        code = reply.error_code()
+        code = error_code(reply.body)
         if reply.status in (401, 403):
             self._client.refuses_token(reply.status)
         if reply.status == 409 and code == "in_progress":
@@ -211,15 +200,6 @@ def _kinds_of(answer: CapabilitiesAnswer | None) -> Mapping[ActionKind, KindSpec
     }
 
 
-def _check(customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> None:
-    """Raise NotSupported unless the action is about this customer, and about their order if it needs one."""
-    check_customer(customer)
-    if kind in OF_NO_ORDER:
-        return
-    if order is None or order.customer_id != customer.id or order.id != arguments.order:
-        raise NotSupported(f"{kind} needs an order of the customer", "not_found")
-
-
 def _body(customer: ShopCustomer, kind: ActionKind, arguments: Arguments, **more: object) -> bytes:
     content = {"kind": kind, "customer_id": customer.id, "arguments": _in_words_of_the_contract(arguments), **more}
     return orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
@@ -235,17 +215,6 @@ def _in_words_of_the_contract(arguments: Arguments) -> Mapping[str, object]:
 def _plain(money: Money | None) -> Mapping[str, object] | None:
     """Money as the contract writes it."""
     return {"amount": money.minor, "currency": money.currency} if money else None
-
-
-def _sound(quote: Quote, order: Order | None, arguments: Arguments) -> Quote:
-    """The shop's quote, unless it cannot be one of this action."""
-    money = quote.money
-    if money is None or order is None:
-        return quote
-    limits = [limit for limit in (arguments.amount, order.refundable) if limit is not None]
-    if money.currency != order.total.currency or any(-money.minor > limit.minor for limit in limits):
-        raise ShopUnavailable("the shop's quote is in another currency, or of more than can be refunded")
-    return quote
 
 
 def _expected_of(customer: ShopCustomer, arguments: Arguments) -> Expected:

@@ -179,13 +179,16 @@ class _Address(Wire):
         return Address(self.name, self.line1, self.city, self.country, self.line2, self.region, self.postal_code)
 
 
-class _PaymentMethod(Wire):
+class PaymentMethodAnswer(Wire):
+    """Each way to pay."""
+
     method_id: RecordId
     kind: Annotated[PaymentKind, BeforeValidator(_or("other", PaymentKind))] = "other"
     label: PaymentLabel
     amount: MoneyAnswer | None = None
 
     def read(self) -> PaymentMethod:
+        """The method, without the form of the answer."""
         return PaymentMethod(self.method_id, self.kind, self.label, read_or_none(self.amount))
 
 
@@ -211,7 +214,7 @@ class OrderAnswer(Wire):
     revision: Annotated[str, Field(pattern=f"^{REVISION}$")] | None = None
     refundable: MoneyAnswer | None = None
     refunded: MoneyAnswer | None = None
-    payments: Annotated[tuple[_PaymentMethod, ...], Field(max_length=20)] = ()
+    payments: Annotated[tuple[PaymentMethodAnswer, ...], Field(max_length=20)] = ()
     address: _Address | None = None
 
     @model_validator(mode="after")
@@ -304,7 +307,7 @@ class PaymentMethodsAnswer(Wire):
     """`GET /customers/{id}/payment-methods`."""
 
     customer_id: _CustomerId
-    methods: Annotated[list[_PaymentMethod], Field(max_length=50)]
+    methods: Annotated[list[PaymentMethodAnswer], Field(max_length=50)]
 
     def read(self) -> tuple[PaymentMethod, ...]:
         """The methods, without the form of the answer."""

@@ -3,8 +3,9 @@
 With any request      slow (answers after `seconds`), error (500), hang (never answers), reset (the connection ends
                       without an answer), garbage (a page instead of JSON), foreign (records come back with somebody
                       else as their owner), huge (50 MB of JSON), bomb (a small body that unpacks to 50 MB), redirect
-                      (to another host), stale (orders come back as they were before their last change)
-With POST /actions    act_then_silence, act_then_500 (the shop acts, and does not say so), half (only the first half of
+                      (to another host), stale (orders come back as they were before their last change), busy (429, and
+                      asks to wait `seconds`)
+With an action        act_then_silence, act_then_500 (the shop acts, and does not say so), half (only the first half of
                       the lines), other_amount (the answer names twice the money), changed (the order changes just
                       before), in_progress (answers 409 at once, and acts after `seconds`)
 none                  ends all faults
@@ -35,6 +36,7 @@ KINDS = OF_ACTIONS | {
     "bomb",
     "redirect",
     "stale",
+    "busy",
 }
 FAULT = web.RequestKey("fault", object)
 """The fault that the request's own handler is to make happen."""
@@ -53,15 +55,17 @@ class Fault:
     seconds: float = 3.0
     path: str = "/"
 
-    def matches(self, method: str, path: str) -> bool:
+    def matches(self, path: str, *, is_action: bool) -> bool:
         """Whether it happens to this request."""
-        if self.kind in OF_ACTIONS and (method, path) != ("POST", "/actions"):
+        if self.kind in OF_ACTIONS and not is_action:
             return False
         return path.startswith(self.path)
 
 
-async def misbehave(fault: Fault, request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer the request as the fault says."""
+async def misbehave(
+    fault: Fault, request: web.Request, handler: Handler, *, double: Callable[[Json], None] | None = None
+) -> web.StreamResponse:
+    """Answer the request as the fault says. `double` makes the money in an answer twice as much."""
     match fault.kind:
         case "slow":
             await request.read()
@@ -81,6 +85,10 @@ async def misbehave(fault: Fault, request: web.Request, handler: Handler) -> web
             return web.Response(status=302, headers={"Location": "http://192.0.2.1/orders"})
         case "error":
             return refusal(500, "internal", "Something broke.")
+        case "busy":
+            busy = refusal(429, "busy", "There are too many requests.")
+            busy.headers["Retry-After"] = f"{fault.seconds:.0f}"
+            return busy
         case "garbage":
             return web.Response(text=_PAGE, content_type="text/html")
         case "foreign":
@@ -93,7 +101,7 @@ async def misbehave(fault: Fault, request: web.Request, handler: Handler) -> web
             await handler(request)
             return refusal(500, "internal", "Something broke.")
         case "other_amount":
-            return _doubled(await handler(request))
+            return _doubled(await handler(request), double or _double)
         case _:
             request[FAULT] = fault
             return await handler(request)
@@ -127,11 +135,15 @@ def _disowned(response: web.StreamResponse) -> web.StreamResponse:
     return web.json_response(text=response.text.replace('"cus_', '"cus_other_'), status=response.status)
 
 
-def _doubled(response: web.StreamResponse) -> web.StreamResponse:
+def _doubled(response: web.StreamResponse, double: Callable[[Json], None]) -> web.StreamResponse:
     """The same answer with twice the money."""
     if not isinstance(response, web.Response) or response.text is None:
         return response
     answer: Json = json.loads(response.text)
+    double(answer)
+    return web.json_response(answer, status=response.status)
+
+
+def _double(answer: Json) -> None:
     if answer.get("money"):
         answer["money"]["amount"] *= 2
-    return web.json_response(answer, status=response.status)

@@ -68,7 +68,8 @@ class Shop:
 
     def next_fault(self, method: str, path: str) -> Fault | None:
         """The fault for this request, counted down."""
-        fault = next((fault for fault in self.faults if fault.matches(method, path)), None)
+        is_action = (method, path) == ("POST", "/actions")
+        fault = next((fault for fault in self.faults if fault.matches(path, is_action=is_action)), None)
         if fault:
             fault.times -= 1
             self.faults = [fault for fault in self.faults if fault.times > 0]

@@ -1,0 +1,1 @@
+"""A connector that a YAML file describes: any HTTP API, without a line of code."""

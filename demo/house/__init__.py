@@ -1,0 +1,1 @@
+"""A house system of another make than demo/shop, for connectors that a file describes."""
