@@ -1,4 +1,4 @@
-"""From a wish to a preview: rights, facts, policy, quote, and one stored row. Nothing is changed at the shop.
+"""From what a customer wants to a preview: rights, facts, policy, quote, and one stored row. Nothing is changed at the shop.
 
 prepare     make the row that the preview shows, or say why there is none
 show        queue the previews of a turn, in the transaction that keeps its answer
@@ -60,7 +60,7 @@ NOT_POSSIBLE = Judgement("person", "", ())
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ChangeRequest:
     """Who wants something changed, and where they said so."""
 
     customer: Customer
@@ -73,7 +73,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What came of a wish."""
+    """What came of a request."""
 
     state: Literal["offered", "no_order", "not_offered", "refused", "person", "under_way", "too_many", "missing"]
     action: Action | None = None
@@ -109,8 +109,8 @@ class Preparing:
     offer_minutes: float = 15.0
     offers_an_hour: int = 20
 
-    async def prepare(self, wish: Wish, kind: ActionKind, arguments: Arguments) -> Prepared:
-        """Store what the preview will show. The same wish of the same turn finds the row that is there.
+    async def prepare(self, wanted: ChangeRequest, kind: ActionKind, arguments: Arguments) -> Prepared:
+        """Store what the preview will show. The same request of the same turn finds the row that is there.
 
         Raises:
             ShopUnavailable: the shop does not say.
@@ -120,15 +120,15 @@ class Preparing:
         spec = (await self.shop.kinds()).get(kind)
         if spec is None or kind not in rules.kinds:
             return Prepared("not_offered")
-        order = await self.shop.get_order(wish.shop, arguments.order) if arguments.order else None
+        order = await self.shop.get_order(wanted.shop, arguments.order) if arguments.order else None
         if order is None and kind != "change_customer_address":
             return Prepared("no_order")
-        products = await self._products(wish.shop, order, kind)
+        products = await self._products(wanted.shop, order, kind)
         arguments = check(kind, order, arguments, spec=spec, products=products)
-        judged = await self.judge(rules, wish.customer.user, wish.shop, kind, order, arguments, products)
+        judged = await self.judge(rules, wanted.customer.user, wanted.shop, kind, order, arguments, products)
         if judged.judgement.outcome in ("refuse", "person", "ask"):
-            return self._refused(rules, judged, wish.language)
-        return await self._store(wish, kind, spec, judged, rules)
+            return self._refused(rules, judged, wanted.language)
+        return await self._store(wanted, kind, spec, judged, rules)
 
     async def judge(
         self,
@@ -182,13 +182,13 @@ class Preparing:
             return Prepared("not_offered")
         language = language_for(action.language)
         origin = f"{action.origin.partition('/again/')[0]}/again/{action.ref}"
-        wish = Wish(customer, customer.shop, action.thread, origin, language)
+        wanted = ChangeRequest(customer, customer.shop, action.thread, origin, language)
         arguments = Arguments.read(action.arguments)
-        prepared = await self.prepare(wish, cast("ActionKind", action.kind), arguments)
+        prepared = await self.prepare(wanted, cast("ActionKind", action.kind), arguments)
         async with self.database.transaction() as tx:
             if prepared.state == "offered":
                 epoch = await threads.epoch_of(tx, action.thread.key)
-                await self.show(tx, wish.origin, action.thread, epoch, language=language)
+                await self.show(tx, wanted.origin, action.thread, epoch, language=language)
             elif prepared.words:
                 await outbox.add(tx, self.messages.cannot(action, prepared.words), now=self.clock.now())
         return prepared
@@ -249,10 +249,12 @@ class Preparing:
         if before.state == "approving":
             await outbox.add(tx, self.messages.decided(changed), now=now)
 
-    async def _store(self, wish: Wish, kind: ActionKind, spec: KindSpec, judged: Judged, rules: Policy) -> Prepared:
+    async def _store(
+        self, wanted: ChangeRequest, kind: ActionKind, spec: KindSpec, judged: Judged, rules: Policy
+    ) -> Prepared:
         order, now = judged.order, self.clock.now()
-        subject = subject_of(order, wish.shop)
-        new = self._action(wish, kind, spec, judged, rules, subject=subject, key=str(uuid.uuid4()))
+        subject = subject_of(order, wanted.shop)
+        new = self._action(wanted, kind, spec, judged, rules, subject=subject, key=str(uuid.uuid4()))
         async with self.database.transaction() as tx:
             await lock(tx, f"action/{subject}")
             before = await actions.prepared(tx, new.origin, kind, new.arguments_hash)
@@ -261,7 +263,7 @@ class Preparing:
             if await actions.is_taken(tx, subject):
                 return Prepared("under_way")
             in_turn = await actions.of_origin(tx, new.origin, states=("offered",))
-            since = await actions.offered_since(tx, wish.customer.user, now - 3600.0)
+            since = await actions.offered_since(tx, wanted.customer.user, now - 3600.0)
             if len(in_turn) >= OFFERS_A_TURN or since >= self.offers_an_hour:
                 return Prepared("too_many")
             stored = await actions.add(tx, new)
@@ -271,30 +273,38 @@ class Preparing:
         return Prepared("offered", stored or new)
 
     def _action(
-        self, wish: Wish, kind: ActionKind, spec: KindSpec, judged: Judged, rules: Policy, *, subject: str, key: str
+        self,
+        wanted: ChangeRequest,
+        kind: ActionKind,
+        spec: KindSpec,
+        judged: Judged,
+        rules: Policy,
+        *,
+        subject: str,
+        key: str,
     ) -> Action:
         quote, now = judged.quote, self.clock.now()
         money = quote.money or Money(0, "")
-        request = self.shop.render(wish.shop, kind, judged.order, judged.arguments, quote=quote, key=key)
+        request = self.shop.render(wanted.shop, kind, judged.order, judged.arguments, quote=quote, key=key)
         stored = judged.arguments.canonical()
         return Action(
             ref=steps.new_ref(),
             version=1,
             state="offered",
-            thread=wish.thread,
-            origin=wish.origin,
-            customer=wish.customer.user,
-            customer_team=wish.customer.team,
-            customer_name=wish.customer.name,
-            language=wish.language,
-            zone=wish.customer.zone,
-            shop_customer=wish.shop.id,
+            thread=wanted.thread,
+            origin=wanted.origin,
+            customer=wanted.customer.user,
+            customer_team=wanted.customer.team,
+            customer_name=wanted.customer.name,
+            language=wanted.language,
+            zone=wanted.customer.zone,
+            shop_customer=wanted.shop.id,
             subject=subject,
             kind=kind,
             arguments=stored,
-            arguments_hash=arguments_hash(kind, wish.shop.id, stored),
+            arguments_hash=arguments_hash(kind, wanted.shop.id, stored),
             facts_hash=judged.facts_hash,
-            preview=_preview(judged, spec) | self._fee(rules, kind, judged, wish.language),
+            preview=_preview(judged, spec) | self._fee(rules, kind, judged, wanted.language),
             money=money.minor,
             currency=money.currency,
             policy=rules.digest,

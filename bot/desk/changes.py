@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from bot.actions.checking import NeedsMore
-from bot.actions.preparing import Prepared, Preparing, Wish
+from bot.actions.preparing import ChangeRequest, Prepared, Preparing
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import ShopCustomer
 from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, read_order_number, shop_customer
@@ -224,7 +224,7 @@ async def _prepare(preparing: Preparing, context: Context, kind: ActionKind, arg
     if customer is None:
         return NO_ORDER_DATA
     try:
-        prepared = await preparing.prepare(_wish(context, customer), kind, arguments)
+        prepared = await preparing.prepare(_requested(context, customer), kind, arguments)
     except NeedsMore as missing:
         return ToolOutput({"possible": "not yet", "ask": str(missing)}, ok=False)
     except ShopUnavailable:
@@ -232,9 +232,9 @@ async def _prepare(preparing: Preparing, context: Context, kind: ActionKind, arg
     return _told(prepared)
 
 
-def _wish(context: Context, shop: ShopCustomer) -> Wish:
+def _requested(context: Context, shop: ShopCustomer) -> ChangeRequest:
     origin = f"turn/{context.turn.partition('/')[0]}"
-    return Wish(context.customer, shop, context.thread, origin, language_for(context.customer.locale))
+    return ChangeRequest(context.customer, shop, context.thread, origin, language_for(context.customer.locale))
 
 
 def _told(prepared: Prepared) -> ToolOutput:
