@@ -1,4 +1,4 @@
-"""From what a customer wants to a preview: rights, facts, policy, quote, and one stored row. Nothing is changed at the shop.
+"""From what a customer wants to a preview: rights, facts, policy, quote, one stored row. The shop is not changed.
 
 prepare     make the row that the preview shows, or say why there is none
 show        queue the previews of a turn, in the transaction that keeps its answer
