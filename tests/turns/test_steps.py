@@ -2,6 +2,7 @@
 
 from bot.cases.buttons import BUTTONS, SUBMISSIONS
 from bot.cases.dialogs import DIALOGS
+from bot.turns.interactions.action_steps import ActionSteps
 from bot.turns.interactions.article_steps import ArticleSteps
 from bot.turns.interactions.case_steps import CaseSteps
 from bot.turns.interactions.customers import CustomerInteractions
@@ -11,11 +12,13 @@ from tests.turns.answering import NOTHING
 
 def test_each_button_that_is_stored_runs_something_and_nothing_else_does() -> None:
     stored = {button.id: button.who for button in BUTTONS.values() if button.lane != "at_once"}
-    customers = CustomerInteractions(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+    of_actions = ActionSteps(NOTHING, NOTHING, NOTHING, NOTHING)
+    customers = CustomerInteractions(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, more=of_actions.for_customers())
     of_staff = (
         CaseSteps(NOTHING, NOTHING, NOTHING, NOTHING).table(),
         DraftSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
         ArticleSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
+        of_actions.for_staff(),
     )
     assert customers.table().keys() == {id_ for id_, who in stored.items() if who == "customer"}
     assert sorted(id_ for table in of_staff for id_ in table) == sorted(

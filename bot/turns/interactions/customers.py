@@ -56,8 +56,12 @@ class CustomerInteractions:
         customer = await self.identities.identify(item.author, with_shop=False)
         if customer is None:
             return "not_a_person"
+        step = self.table().get(button.id)
+        if step is None:
+            # A button about a change of an order, at a desk that has no shop any more.
+            return "unknown_button"
         try:
-            return await self.table()[button.id](item, customer)
+            return await step(item, customer)
         except MovedOn as error:
             pressed = await self.cases.find(item.interaction.value)
             if pressed.customer != customer.user:

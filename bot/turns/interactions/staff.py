@@ -13,6 +13,8 @@ from bot.store.inbox import Arrival, InboxItem
 from bot.turns.interactions.replies import Replies, Step, interaction_thread
 from bot.views.dialogs import SUGGEST
 
+NO_SHOP = "This desk has no shop any more, so nothing was done."
+
 Abandon = Callable[[InboxItem], Awaitable[None]]
 """Ends the work of an interaction that failed too often."""
 
@@ -40,7 +42,12 @@ class StaffInteractions:
         try:
             if not button.anywhere:
                 await self._is_here(value.partition("/")[0], item.thread.channel)
-            ended = await self.steps[button.id](item, value)
+            step = self.steps.get(button.id)
+            if step is None:
+                # A button about a change of an order, at a desk that has no shop any more.
+                await self.replies.tell(item, NO_SHOP)
+                return "unknown_button"
+            ended = await step(item, value)
         except MovedOn as error:
             # An attempt before a crash may have done it.
             if item.fence == 1 or not button.is_done(error.case, user):
