@@ -1,4 +1,4 @@
-"""The command line: serve, work, check, desk, policy, try, migrate, kb, cases, turns, dead, cost, report, erase.
+"""The command line: serve, work, check, desk, policy, try, migrate, kb, cases, actions, turns, dead, cost, report, erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -102,6 +102,7 @@ def build_parser() -> argparse.ArgumentParser:
     listing.add_argument("--search", default="", help="those, open or not, of which something says each of these words")
     showing = cases.add_parser("show", help="one case in full")
     showing.add_argument("case", help="the case, as FD-1042")
+    _add_actions(commands)
     _add_turns(commands)
     _add_dead_letters(commands)
     cost = commands.add_parser("cost", help="what models have cost")
@@ -140,6 +141,22 @@ def _add_policy(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     checking = verbs.add_parser("check", help="print its rules in plain words, or the line of every fault")
     checking.add_argument("file", type=Path, nargs="?", help="the file; `POLICY_PATH` unless given")
     verbs.add_parser("schema", help="print the JSON schema, with which editors complete and check the policy")
+
+
+def _add_actions(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verbs of `actions`."""
+    verbs = commands.add_parser("actions", help="the changes of orders").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    listing = verbs.add_parser("list", help="the newest actions")
+    listing.add_argument("--open", action="store_true", help="only those that go on, or that staff must look at")
+    listing.add_argument("--since", type=_since, metavar="DATE", help="offered since this day (UTC), as 2026-11-30")
+    showing = verbs.add_parser("show", help="one action in full")
+    showing.add_argument("ref", help="its reference, as the list has it")
+    export = verbs.add_parser("export", help="the actions as CSV for the books, in minor units")
+    export.add_argument(
+        "--since", type=_since, metavar="DATE", required=True, help="offered since this day (UTC), as 2026-11-30"
+    )
 
 
 def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -217,6 +234,14 @@ def _user(text: str) -> str:
     return text
 
 
+def _since(text: str) -> float:
+    """The beginning of a day (UTC)."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise argparse.ArgumentTypeError("a day, as 2026-11-30") from None
+
+
 def _days(text: str) -> int:
     if _count(text) > DAYS_LIMIT:
         raise argparse.ArgumentTypeError(f"it must be a number from 1 to {DAYS_LIMIT}")
@@ -284,6 +309,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli.erase import run as run_erase
 
             return await run_erase(given, settings)
+        case "actions", _:
+            from bot.cli.actions import run as run_actions
+
+            return await run_actions(given, settings)
         case "turns", "list":
             return await _list_turns(given, settings)
         case "turns", _:

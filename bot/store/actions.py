@@ -7,6 +7,7 @@ find, due_by, of_origin, of_turns, of_thread, of_subject, of_customer  read them
 sums_of        what counts for the daily limits
 vote, approvers  what staff decided
 unsign         take somebody's name off the audit entries of an action
+listed, next_page, votes_of  what operators see, and what the books get
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -306,10 +307,43 @@ async def unsign(tx: AsyncConnection, action: Action, person: str) -> None:
     await tx.execute(update(audit).where(*here).values(actor=ERASED))
 
 
-async def listed(tx: AsyncConnection, *, since: float, limit: int) -> list[Action]:
-    """The actions offered since then, newest first."""
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What a member of staff decided about an action."""
+
+    action: int
+    person: str
+    choice: str
+    amount: int
+    """What they saw, in minor units."""
+    at: float
+
+
+async def votes_of(tx: AsyncConnection, numbers: Collection[int]) -> list[Vote]:
+    """The votes about these actions, oldest first."""
+    table, found = schema.action_vote, list[Vote]()
+    for some in in_batches(list(numbers)):
+        rows = await tx.execute(select(table).where(table.c.action.in_(some)))
+        found += [Vote(row.action, row.person, row.vote, row.amount, row.at) for row in rows]
+    return sorted(found, key=lambda vote: vote.at)
+
+
+async def listed(tx: AsyncConnection, *, since: float, limit: int, unsettled: bool = False) -> list[Action]:
+    """The actions offered since then, newest first. `unsettled`: only those that go on, or that staff must look at."""
     table = schema.action
-    rows = await tx.execute(select(table).where(table.c.offered_at >= since).order_by(table.c.id.desc()).limit(limit))
+    wanted = [table.c.offered_at >= since]
+    if unsettled:
+        left = and_(table.c.state.in_(("stuck", "partly")), ~table.c.settled)
+        wanted.append(or_(table.c.state.in_(("offered", *RUNNING)), left))
+    rows = await tx.execute(select(table).where(*wanted).order_by(table.c.id.desc()).limit(limit))
+    return [_action(row) for row in rows]
+
+
+async def next_page(tx: AsyncConnection, *, since: float, after: int, limit: int) -> list[Action]:
+    """The next actions by id that were offered since then."""
+    table = schema.action
+    wanted = (table.c.offered_at >= since, table.c.id > after)
+    rows = await tx.execute(select(table).where(*wanted).order_by(table.c.id).limit(limit))
     return [_action(row) for row in rows]
 
 

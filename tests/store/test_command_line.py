@@ -1,6 +1,8 @@
 """The commands that read and prepare the database, on either of them."""
 
 import asyncio
+import csv
+import io
 import json
 import os
 import sys
@@ -8,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli import actions as command
 from bot.integrations import check
 from bot.settings import load_settings
-from bot.store import cases, inbox, persons
+from bot.store import actions, audit, cases, inbox, persons
 from bot.store.database import Database, open_database, open_kept
+from tests.actions.test_action import an_action
 from tests.doubles.postgres import Postgres
 from tests.patience import patience
 from tests.store.preliminary import create_preliminary
@@ -24,6 +28,13 @@ COMMANDS = {
     "cases list --search order": "FD-1001",
     "cases show fd-1001": "waiting, medium priority, asked_for_person",
     "cases show FD-9999": "",
+    "actions list": "act_told",
+    "actions list --open": "act_stuck",
+    "actions list --since 2999-01-01": "No actions.",
+    "actions show act_told": "approve               U0AGENTA        -100",
+    "actions show act_stuck": "action.answered       frontdesk       reason status",
+    "actions show act_9999": "",
+    "actions export --since 1970-01-01": "act_told,cancel_order,done,,order/ORD-1,cus_a,'=C-1,-100,EUR,1970-01-01T00:16:40Z,",
     "turns list": "No turns.",
     "turns show 999999999999": "",
     "dead list": "No dead letters.",
@@ -66,6 +77,12 @@ async def python(*arguments: str, environ: dict[str, str]) -> tuple[int, str, st
 async def test_every_command_works_on_it(database: Database, database_url: str, tmp_path: Path) -> None:
     async with database.transaction() as tx:
         await cases.add(tx, a_case())
+        told_of = await actions.add(tx, an_action("done", ref="act_told", key="k1", reference="=C-1"))
+        assert told_of is not None
+        await actions.vote(tx, told_of, "U0AGENTA", "approve", now=1.0)
+        await actions.add(tx, an_action("stuck", ref="act_stuck", key="k2", origin="turn/2"))
+        detail = {"reason": "status"}
+        await audit.note(tx, actor="frontdesk", action="action.answered", subject="act_stuck", detail=detail, now=1.0)
     environ = {"DATABASE_URL": database_url, "DATA_DIR": str(tmp_path)}
     _, told, fault = await python("-c", ONE_AFTER_ANOTHER, *COMMANDS, environ=environ)
     assert fault == ""
@@ -74,6 +91,26 @@ async def test_every_command_works_on_it(database: Database, database_url: str, 
         assert status == (1 if "9999" in command else 0), (command, out, err)
         assert expected in out, (command, out, err)
         assert "Traceback" not in err
+
+
+async def test_an_export_has_every_action_once_however_many_there_are(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "EXPORT_PAGE", 2)
+    async with database.transaction() as tx:
+        for number in range(5):
+            mine = {
+                "ref": f"act_{number}",
+                "key": f"k{number}",
+                "origin": f"turn/{number}",
+                "offered_at": float(number),
+            }
+            await actions.add(tx, an_action("done", **mine))
+    out = io.StringIO()
+    await command._export(database, 1.0, out)
+    rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+    assert [row["ref"] for row in rows] == ["act_1", "act_2", "act_3", "act_4"]
+    assert {len(row) for row in rows} == {len(command.COLUMNS)}
 
 
 async def test_erasing_is_counted_first_and_asked_for_with_yes(
