@@ -1,4 +1,5 @@
-"""The command line: serve, work, check, desk, policy, try, migrate, kb, cases, actions, turns, dead, cost, report, erase.
+"""The command line: serve, work, check, desk, policy, try, migrate, kb, cases, actions, turns, dead, cost, report and
+erase.
 
 Faults are sentences on standard error and exit status 2.
 """

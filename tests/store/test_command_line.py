@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import actions as command
+from bot.cli import actions as exporting
 from bot.integrations import check
 from bot.settings import load_settings
 from bot.store import actions, audit, cases, inbox, persons
@@ -34,7 +34,7 @@ COMMANDS = {
     "actions show act_told": "approve               U0AGENTA        -100",
     "actions show act_stuck": "action.answered       frontdesk       reason status",
     "actions show act_9999": "",
-    "actions export --since 1970-01-01": "act_told,cancel_order,done,,order/ORD-1,cus_a,'=C-1,-100,EUR,1970-01-01T00:16:40Z,",
+    "actions export --since 1970-01-01": "act_told,cancel_order,done,,order/ORD-1,cus_a,'=C-1,-100,EUR,1970",
     "turns list": "No turns.",
     "turns show 999999999999": "",
     "dead list": "No dead letters.",
@@ -96,7 +96,7 @@ async def test_every_command_works_on_it(database: Database, database_url: str, 
 async def test_an_export_has_every_action_once_however_many_there_are(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "EXPORT_PAGE", 2)
+    monkeypatch.setattr(exporting, "EXPORT_PAGE", 2)
     async with database.transaction() as tx:
         for number in range(5):
             mine = {
@@ -107,10 +107,10 @@ async def test_an_export_has_every_action_once_however_many_there_are(
             }
             await actions.add(tx, an_action("done", **mine))
     out = io.StringIO()
-    await command._export(database, 1.0, out)
+    await exporting._export(database, 1.0, out)
     rows = list(csv.DictReader(io.StringIO(out.getvalue())))
     assert [row["ref"] for row in rows] == ["act_1", "act_2", "act_3", "act_4"]
-    assert {len(row) for row in rows} == {len(command.COLUMNS)}
+    assert {len(row) for row in rows} == {len(exporting.COLUMNS)}
 
 
 async def test_erasing_is_counted_first_and_asked_for_with_yes(
