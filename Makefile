@@ -14,7 +14,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-kb clean
+	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -181,6 +181,9 @@ chaos-short: $(VENV)/.dev  ## the same for some minutes: about 40 kills on each 
 
 chaos-points: $(VENV)/.dev  ## kill 20 times at each of six points, on SQLite and in a fleet (an hour); a line of JSON each
 	@$(BIN)/python -m tests.chaos.run --points
+
+chaos-actions: $(VENV)/.dev  ## kill Frontdesk while it changes orders: at random and at each point (an hour); a line of JSON
+	@$(BIN)/python -m tests.chaos.actions
 
 chaos-kb: $(VENV)/.dev  ## kill the builder and the serving process 50 times; every start serves a whole base
 	$(PYTEST) -m chaos tests/chaos/test_knowledge.py

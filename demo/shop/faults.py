@@ -16,7 +16,7 @@ import gzip
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import web
 
@@ -54,6 +54,8 @@ class Fault:
     times: int = 1
     seconds: float = 3.0
     path: str = "/"
+    begun: asyncio.Event = field(default_factory=asyncio.Event, init=False, compare=False, repr=False)
+    """Set when it happens to a request."""
 
     def matches(self, path: str, *, is_action: bool) -> bool:
         """Whether it happens to this request."""
@@ -66,6 +68,7 @@ async def misbehave(
     fault: Fault, request: web.Request, handler: Handler, *, double: Callable[[Json], None] | None = None
 ) -> web.StreamResponse:
     """Answer the request as the fault says. `double` makes the money in an answer twice as much."""
+    fault.begun.set()
     match fault.kind:
         case "slow":
             await request.read()

@@ -17,7 +17,7 @@ import re
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,10 +30,11 @@ from bot.store import schema
 from bot.store.database import Database, open_database
 from bot.store.leases import FROZEN_STATUS, LEASE_SECONDS
 from demo.ports import free_port
+from demo.shop.server import Fault
 from tests.chaos.invariants import Findings, look
 from tests.chaos.outside import Outside, open_outside
 from tests.chaos.people import People, open_people
-from tests.chaos.script import Course
+from tests.chaos.script import Course, Json, Reply, decide
 from tests.chaos.victims import ROOT, Victim, Victims, open_victims
 from tests.doubles.postgres import Postgres, open_postgres
 from tests.patience import patience, slowness
@@ -82,6 +83,10 @@ PASSED_BY: dict[str, Course] = {
     "person_erased": "erased",
 }
 """Place -> the matter that passes it; others are passed by whatever is said."""
+OF_CHANGES = frozenset(
+    {"action_stored", "action_confirmed", "vote_stored", "action_marked", "action_answered", "action_kept"}
+)
+"""Places that only changes of orders pass: tests/chaos/actions.py."""
 PLACES_AGAIN = {
     "case_changed": (1, 2, 3, 4),
     "case_stepped": (1, 2, 3, 4),
@@ -141,6 +146,8 @@ class Campaign:
     """Processes that stood still for so long, on a busy machine, that others might have had their work."""
     without: str = ""
     """A safeguard that is taken out of the product."""
+    rules: Path | None = None
+    """What may be changed in the shop; nothing if there are none."""
 
     async def say_some(self, *, course: Course | None = None) -> None:
         """People write and press; what becomes of it is left to them."""
@@ -180,8 +187,12 @@ class Campaign:
 
     async def ready(self) -> None:
         """Wait until all say so."""
+        await self.ready_of(*self.members)
+
+    async def ready_of(self, *members: Member) -> None:
+        """Wait until these say so."""
         async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
-            for member in self.members:
+            for member in members:
                 while not await _is_ready(session, f"http://127.0.0.1:{member.port}/healthz"):
                     assert member.lives, f"the product ended at its start: {self.last_lines()}"
                     await asyncio.sleep(0.05)
@@ -225,7 +236,7 @@ class Campaign:
         await self.settle()
         return is_reached
 
-    async def freeze(self, place: str) -> bool:
+    async def freeze(self, place: str, load: Callable[[], Awaitable[object]] | None = None) -> bool:
         """A worker stands still at the place for longer than its lease, and wakes when its work was done by another.
 
         Whether it was frozen: the other may be so fast that it has nothing to do.
@@ -235,8 +246,8 @@ class Campaign:
         await self.stop(armed)
         await self.start(armed, failpoint=f"{place}:1", how=signal.SIGSTOP)
         await self.ready()
-        await self.say_some()
-        await self.say_some()
+        for _ in range(2):
+            await (load or self.say_some)()
         assert armed.victim is not None
         stood = await armed.victim.stands_still(FREEZE_SECONDS)
         if stood:
@@ -311,6 +322,20 @@ class Campaign:
             await self.settle()
             await self.start(*self.members)
 
+    async def strike_shop(self, fault: Fault, load: Callable[[], Awaitable[object]]) -> None:
+        """A kill the moment the shop has the request that this fault happens to."""
+        await self.stop(*(member for member in self.members if member.works))
+        others = [member for member in self.members if member.works][1:]
+        await self.start(*(member for member in self.members if member not in others))
+        await self.ready_of(*(member for member in self.members if member not in others))
+        await load()
+        self.outside.shop.add_fault(fault)
+        async with asyncio.timeout(REACH_SECONDS):
+            await fault.begun.wait()
+        await self.kill(*(member for member in self.members if member.works and member.lives))
+        await self.start(*self.members)
+        await self.settle()
+
     async def polite_stop(self) -> None:
         """SIGTERM under load: it ends in time and in good order, and nothing is done twice."""
         await self.ready()
@@ -350,7 +375,7 @@ class Campaign:
         await self.say_some()
         await self.settle()
         async with open_database(self.database_url) as database:
-            await self._until_closed(database)
+            await self.until_closed(database)
             counted = [await _page(f"http://127.0.0.1:{member.port}/metrics") for member in self.members]
             inbox, kase = schema.inbox, schema.kase
             async with database.transaction() as tx:
@@ -370,7 +395,7 @@ class Campaign:
         if any(member.works and member.lives for member in self.members):
             async with open_database(self.database_url) as database:
                 with suppress(TimeoutError):
-                    await self._until_closed(database)
+                    await self.until_closed(database)
         await self.stop()
         self.people.look()
         workspace = self.outside.workspace
@@ -441,7 +466,7 @@ class Campaign:
                     await asyncio.shield(member.victim.ended)
         return not member.lives
 
-    async def _until_closed(self, database: Database) -> None:
+    async def until_closed(self, database: Database) -> None:
         """An answer is read a moment before its row is closed."""
         inbox = schema.inbox
         async with asyncio.timeout(PATIENCE):
@@ -476,22 +501,34 @@ class Campaign:
             "PORT": str(member.port),
             "LEDGER_URL": self.outside.ledger.url,
             "CHAOS_WITHOUT": self.without,
+            **({"POLICY_PATH": str(self.rules)} if self.rules else {}),
         }
 
 
 @asynccontextmanager
 async def open_campaign(
-    engine: str, folder: Path, *, seed: int, is_staffed: bool = False, without: str = ""
+    engine: str,
+    folder: Path,
+    *,
+    seed: int,
+    is_staffed: bool = False,
+    without: str = "",
+    script: Callable[[Json], Reply] = decide,
+    gather: Callable[[Outside, random.Random, Findings], AbstractAsyncContextManager[People]] = open_people,
+    rules: str = "",
 ) -> AsyncIterator[Campaign]:
-    """Everything but a running product. `seed` decides on all that is random here, as far as time allows."""
+    """Everything but a running product. `seed` decides on all that is random here, as far as time allows.
+
+    The model replies by `script`, `gather` brings the people, and `rules` say what may be changed in the shop.
+    """
     chance = random.Random(seed)  # noqa: S311
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
         server = stack.enter_context(open_postgres()) if engine == "postgres" else None
         url = await server.create() if server else f"sqlite+aiosqlite:///{folder / 'frontdesk.db'}"
-        outside = await stack.enter_async_context(open_outside(chance))
+        outside = await stack.enter_async_context(open_outside(chance, script=script))
         findings = Findings()
-        people = await stack.enter_async_context(open_people(outside, chance, findings))
+        people = await stack.enter_async_context(gather(outside, chance, findings))
         victims = await stack.enter_async_context(open_victims())
         members = [Member(role) for role in ROLES[engine]]
         campaign = Campaign(
@@ -508,6 +545,9 @@ async def open_campaign(
             is_staffed=is_staffed,
             without=without,
         )
+        if rules:
+            campaign.rules = folder / "rules.yml"
+            await asyncio.to_thread(campaign.rules.write_text, rules, "utf-8")
         outside.deliveries.targets = [
             f"http://127.0.0.1:{member.port}/slack/events" for member in members if member.role != "work"
         ]
@@ -516,7 +556,8 @@ async def open_campaign(
 
 def places(*, again: bool) -> list[tuple[str, int]]:
     """Every place with the passing at which it kills; with `again` several passings of some."""
-    return [(place, passing) for place in FAILPOINTS for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
+    passed = [place for place in FAILPOINTS if place not in OF_CHANGES]
+    return [(place, passing) for place in passed for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
 
 
 async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:

@@ -30,7 +30,7 @@ from local_slack.http_events import signed
 from local_slack.server import open_workspace
 from local_slack.web_api import WebApi
 from local_slack.workspace import Ack, Json, Rules, SlackError, Workspace
-from tests.chaos.script import decide, pieces_of
+from tests.chaos.script import Reply, decide, pieces_of
 
 ACK_SECONDS = 3.0
 AGAIN = 0.1
@@ -76,8 +76,8 @@ class Outside:
 
 
 @asynccontextmanager
-async def open_outside(chance: random.Random) -> AsyncIterator[Outside]:
-    """The world; `chance` decides on redeliveries and who gets an event."""
+async def open_outside(chance: random.Random, *, script: Callable[[Json], Reply] = decide) -> AsyncIterator[Outside]:
+    """The world; `chance` decides on redeliveries and who gets an event, `script` on what a model replies."""
     requests: list[tuple[float, str]] = []
     ledger = Ledger()
     slow: list[WebApi] = []
@@ -99,7 +99,7 @@ async def open_outside(chance: random.Random) -> AsyncIterator[Outside]:
             return web.Response(status=400)
         said = [str(message["content"]) for message in asked["messages"] if message["role"] == "user"]
         requests.append((time.monotonic(), said[-1] if said else ""))
-        return await _reply(request, asked)
+        return await _reply(request, script(asked))
 
     async with open_workspace(
         rules=Rules(rate_limits=False, stream_seconds=3_600), routes=[web.route("*", "/slow/{method}", slack)]
@@ -125,9 +125,8 @@ async def _pause() -> None:
     await asyncio.sleep(random.uniform(*BEFORE_AND_AFTER))  # noqa: S311
 
 
-async def _reply(request: web.Request, asked: Json) -> web.StreamResponse:
+async def _reply(request: web.Request, reply: Reply) -> web.StreamResponse:
     """Stream the scripted reply."""
-    reply = decide(asked)
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
     deltas: list[Json] = [{"role": "assistant", "content": ""}]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.actions import open_changes
 from tests.chaos.campaign import open_campaign
 from tests.patience import patience
 
@@ -43,3 +44,11 @@ async def test_without_the_states_of_a_case_a_claim_is_told_twice(tmp_path: Path
         found = await campaign.look()
     assert found.doubled > 0
     assert any("'claimed': 2" in violation for violation in found.violations)
+
+
+@pytest.mark.chaos
+async def test_without_the_stored_request_money_goes_back_twice(tmp_path: Path) -> None:
+    async with open_changes("sqlite", tmp_path, seed=5, without="stored-request") as changes:
+        await changes.strike("refund_answered")
+        tally, _ = await changes.look()
+    assert tally.doubled == 1

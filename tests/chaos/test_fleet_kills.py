@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.actions import open_changes
 from tests.chaos.campaign import open_campaign
+from tests.chaos.changes import Tally
 from tests.chaos.test_kills import check
 from tests.patience import patience
 
@@ -27,3 +29,11 @@ async def test_a_worker_that_was_frozen_repeats_nothing(tmp_path: Path) -> None:
     async with open_campaign("postgres", tmp_path, seed=6) as campaign:
         assert await campaign.freeze("round_kept")
         check(await campaign.look())
+
+
+async def test_a_worker_that_was_frozen_before_it_sent_a_change_sends_nothing(tmp_path: Path) -> None:
+    async with open_changes("postgres", tmp_path, seed=6) as changes:
+        assert await changes.freeze()
+        tally, violations = await changes.look()
+    assert violations == []
+    assert tally == Tally(actions=len(changes.buyers.wishes))

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.failpoints import FAILPOINTS, arm
+from tests.chaos.actions import open_changes
 from tests.chaos.campaign import open_campaign
+from tests.chaos.changes import Tally
 from tests.chaos.invariants import Findings
 from tests.chaos.victims import ROOT
 from tests.patience import patience
@@ -25,6 +27,8 @@ UNNOTED = (
     "post_sent",
     "files_shared",
 )
+
+CUT_OFF = ("action_confirmed", "vote_stored", "action_marked", "action_sent", "action_answered")
 
 
 def check(found: Findings) -> None:
@@ -44,6 +48,17 @@ async def test_kills_are_noticed_by_nobody(tmp_path: Path) -> None:
         found = await campaign.look()
     assert campaign.kills == len(UNNOTED) + 3
     check(found)
+
+
+@pytest.mark.chaos
+async def test_a_change_of_an_order_that_is_cut_off_is_made_and_told_once(tmp_path: Path) -> None:
+    async with open_changes("sqlite", tmp_path, seed=5) as changes:
+        for point in CUT_OFF:
+            await changes.strike(point)
+        await changes.kill_at_random(2)
+        tally, violations = await changes.look()
+    assert violations == []
+    assert tally == Tally(kills=len(CUT_OFF) + 2, actions=len(changes.buyers.wishes))
 
 
 def test_every_place_in_the_code_is_one_that_can_be_armed() -> None:

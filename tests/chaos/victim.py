@@ -16,7 +16,9 @@ import os
 import select
 import signal
 import sys
+import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import aiohttp
@@ -27,11 +29,14 @@ from bot import failpoints
 from bot.agent.tools import Context, Tool, ToolProblem, tool
 from bot.app import Role, serve
 from bot.cases import case as case_steps
+from bot.conversation import ShopCustomer
 from bot.errors import ConfigurationError, FrontdeskError
 from bot.guard.claim_patterns import load_wordings
 from bot.ingest.fleet import open_fleet
 from bot.language.matching import load_matchers
 from bot.settings import load_settings
+from bot.shops.actions import ActionRequest, Outcome
+from bot.shops.rest import RestShop
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place
 from bot.slack.rate_limiter import RateLimiter
@@ -195,6 +200,18 @@ def _take_out(safeguard: str) -> None:
                 del case, states
 
             case_steps._must_be = allow
+        case "stored-request":
+            sent = RestShop.send
+
+            async def send_anew(self: RestShop, request: ActionRequest) -> Outcome:
+                """Make key and revision when the request leaves, not when the customer is asked."""
+                body = json.loads(request.body)
+                order = await self.get_order(ShopCustomer(body["customer_id"], "", ""), body["arguments"]["order"])
+                assert order is not None
+                made = {"Idempotency-Key": str(uuid.uuid4()), "If-Match": f'"{order.revision}"'}
+                return await sent(self, replace(request, headers={**request.headers, **made}))
+
+            RestShop.send = send_anew  # type: ignore[method-assign]
         case _:
             raise ValueError(safeguard)
 
