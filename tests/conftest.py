@@ -19,6 +19,7 @@ from tests.doubles.postgres import Postgres, open_postgres
 from tests.stories.prepared import VARIABLE
 
 ON_BOTH = (
+    "actions/test_together",
     "store/",
     "cases/",
     "turns/",
@@ -37,6 +38,7 @@ MIGRATED = "migrated"
 """A database of the session's Postgres that others are copied from, which is quicker than migrating each."""
 OWN_SQL = (
     "store/",
+    "actions/test_together",
     "cases/test_cases",
     "slack/test_rate_limiter",
     "slack/test_outbox",

@@ -20,6 +20,7 @@ from typing import cast
 from bot.actions import action as steps
 from bot.actions.action import LOOK_DELAYS, SENDING_SECONDS, ActionMovedOn
 from bot.actions.checking import NeedsMore
+from bot.actions.messages import offer_key
 from bot.actions.preparing import Preparing, facts_hash, note
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
@@ -98,8 +99,8 @@ class ActionRunner:
         async with self.preparing.database.transaction() as tx:
             ended = await actions.due_by(tx, now, states=("offered", "approving"), limit=MOST)
             people = await actions.left_to_people(tx)
-            alive = {self.member.id} if self.is_alone else {self.member.id, *await leases.alive(tx, now=now)}
-            lost = await actions.sent_by_others(tx, alive)
+            alive = set() if self.is_alone else {*await leases.alive(tx, now=now)} - {self.member.id}
+            marked = await actions.marked_by_others(tx, alive)
             ready = await actions.due_by(tx, now, states=("ready",), limit=MOST)
             unknown = await actions.due_by(tx, now, states=("unknown",), limit=MOST)
             stuck = await actions.due_by(tx, now, states=("stuck", "partly"), limit=MOST)
@@ -107,8 +108,10 @@ class ActionRunner:
             await self._pass(each, lambda action: steps.expire(action, now=now), "ended")
         for each in people:
             await self._pass(each, lambda action: steps.withdraw(action, "with_people", now=now), "ended")
-        for each in lost:
-            await self._pass(each, lambda action: steps.lose(action, now=now), "lost")
+        for each in marked:
+            # What this process marked and no longer works on came too late, or its answer could not be kept.
+            if each.worker != self.member.id or each.id not in self._running:
+                await self._pass(each, lambda action: steps.lose(action, now=now), "lost")
         for each in ready:
             self._start(each, self._execute)
         for each in unknown:
@@ -141,8 +144,8 @@ class ActionRunner:
             if fault is not None:
                 await self._settle_unsent(action, fault)
                 return
-        marked = await self._step(action, lambda one: steps.mark(one, self.member.id, now=self._now()), "sent")
         began = self.preparing.clock.monotonic()
+        marked = await self._step(action, lambda one: steps.mark(one, self.member.id, now=self._now()), "sent")
         failpoint("action_marked")
         if self.preparing.clock.monotonic() - began > SENDING_SECONDS:
             logger.warning("a request came too late and was not sent", extra={"action": action.ref})
@@ -280,7 +283,8 @@ class ActionRunner:
             if changed is None:
                 raise ActionMovedOn(before)
             await note(tx, changed, what, "frontdesk", now=now)
-            if changed.state != action.state and changed.state != "executing":
+            is_told = changed.state not in (action.state, "executing")
+            if is_told and (action.state != "offered" or await outbox.by_key(tx, offer_key(action)) is not None):
                 await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
             if action.state == "approving" and not changed.is_nobodys:
                 await outbox.add(tx, self.preparing.messages.decided(changed), now=now)

@@ -167,8 +167,8 @@ async def due_by(tx: AsyncConnection, now: float, *, states: Sequence[State], li
     return [_action(row) for row in rows]
 
 
-async def sent_by_others(tx: AsyncConnection, alive: Collection[str]) -> list[Action]:
-    """Those that a process was sending which is not alive."""
+async def marked_by_others(tx: AsyncConnection, alive: Collection[str]) -> list[Action]:
+    """Those that are marked as leaving by a process that is none of these."""
     table = schema.action
     rows = await tx.execute(select(table).where(table.c.state == "executing", table.c.worker.not_in(alive)))
     return [_action(row) for row in rows]
