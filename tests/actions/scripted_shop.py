@@ -51,8 +51,8 @@ class ScriptedShop:
     async def find_customer(self, email: str) -> ShopCustomer | None:
         raise NotImplementedError(email)
 
-    async def list_orders(self, customer: ShopCustomer) -> list[Order]:
-        return [order for order in self.orders.values() if order.customer_id == customer.id]
+    async def list_orders(self, customer: ShopCustomer) -> tuple[Order, ...]:
+        return tuple(order for order in self.orders.values() if order.customer_id == customer.id)
 
     async def get_order(self, customer: ShopCustomer, order_id: str) -> Order | None:
         order = self.orders.get(order_id)

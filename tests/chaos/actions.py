@@ -28,8 +28,8 @@ from tests.chaos.invariants import Findings
 RANDOM = {"sqlite": 300, "postgres": 100}
 EACH = {"sqlite": 20, "postgres": 5}
 """Engine -> kills when no number is given: at random, and at each point."""
-IN_A_ROW = 4
-"""Random kills before everything is waited for."""
+IN_A_ROW = 2
+"""Random kills before everything is waited for. A message that is cut off more than three times goes to a person."""
 RECEIVED = (("slow", SLOW_SECONDS), ("act_then_silence", 0.0))
 """What the shop is doing when it has a request: it has not acted yet, or it has and says nothing."""
 
@@ -164,7 +164,7 @@ async def run(
 def _tell(changes: Changes, where: str) -> None:
     wrong: Findings = changes.campaign.findings
     said = wrong.violations[-1:] or "nothing wrong so far"
-    print(f"  {changes.campaign.kills} kills {where}, {len(changes.buyers.wishes)} changes, {said}", flush=True)
+    print(f"  {changes.campaign.kills} kills {where}, {len(changes.buyers.demands)} changes, {said}", flush=True)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Changes of orders while the product is killed: what customers want, what they and staff press, what must come of it.
 
-Wish      one change of one order of a customer of their own
+Demand      one change of one order of a customer of their own
 Buyers    the people of a campaign over changes: they ask, press until somebody listens, and read the end
 decide    the model's next reply: it prepares what was asked for, once a turn
 look      what Slack, the shop and the database say in the end
@@ -65,11 +65,11 @@ SOME = [{"line": "2", "quantity": 1}]
 """What is refunded: little enough that the shop could do it twice."""
 DETAILS = "Please check the details below and press a button."
 _SAY = load_sentences()
-_WISH = re.compile(r"\b(m\d{5})\b.*\b(cancel|refund) (ORD-\d+)\b")
+_DEMAND = re.compile(r"\b(m\d{5})\b.*\b(cancel|refund) (ORD-\d+)\b")
 
 
 @dataclass(slots=True)
-class Wish:
+class Demand:
     """One change that a customer wants."""
 
     mark: str
@@ -114,7 +114,7 @@ def decide(request: Mapping[str, Any]) -> Reply:
     """Prepare what the last message asks for, unless this turn has."""
     messages = request["messages"]
     last = max(place for place, message in enumerate(messages) if message["role"] == "user")
-    found = _WISH.search(str(messages[last]["content"]))
+    found = _DEMAND.search(str(messages[last]["content"]))
     called = any(message.get("tool_calls") for message in messages[last:])
     offered = {tool["function"]["name"] for tool in request.get("tools", ())}
     if found is None or called:
@@ -130,7 +130,7 @@ def decide(request: Mapping[str, Any]) -> Reply:
 class Buyers(People):
     """Customers who want a change, each in direct messages of their own, and the staff who decide."""
 
-    wishes: list[Wish] = field(default_factory=list)
+    demands: list[Demand] = field(default_factory=list)
 
     @property
     def are_busy(self) -> bool:
@@ -143,48 +143,48 @@ class Buyers(People):
             await self.want(self.chance.choice(COURSES))
         return []
 
-    async def want(self, course: Course) -> Wish:
+    async def want(self, course: Course) -> Demand:
         """A customer asks for a change; the rest goes on beside whatever else is done."""
-        wish = self._newcomer_wants(course)
+        demand = self._new_demand(course)
         if course == "unheard":
             kind = self.chance.choice(MISHAPS)
             self.outside.shop.add_fault(Fault(kind, seconds=SLOW_SECONDS, path="/actions"))
-        self.wishes.append(wish)
-        wish.ts = await self.outside.workspace.act.send(wish.user, wish.channel, wish.text)
-        playing = asyncio.create_task(self._change_order(wish), name=f"{course} {wish.mark}")
-        self._playing[wish.mark] = playing
-        playing.add_done_callback(partial(self._ended, wish))
-        return wish
+        self.demands.append(demand)
+        demand.ts = await self.outside.workspace.act.send(demand.user, demand.channel, demand.text)
+        playing = asyncio.create_task(self._change_order(demand), name=f"{course} {demand.mark}")
+        self._playing[demand.mark] = playing
+        playing.add_done_callback(partial(self._ended, demand))
+        return demand
 
     def look(self) -> None:
-        """Whoever plays a wish looks for themselves."""
+        """Whoever plays a demand looks for themselves."""
 
     def hit(self) -> None:
-        for wish in self.wishes:
-            if wish.is_pressed and wish.ended_at is None and wish.hit_at is None:
-                wish.hit_at = time.monotonic()
+        for demand in self.demands:
+            if demand.is_pressed and demand.ended_at is None and demand.hit_at is None:
+                demand.hit_at = time.monotonic()
 
     def late(self) -> list[float]:
-        return [wish.ended_at - wish.hit_at for wish in self.wishes if wish.hit_at and wish.ended_at]
+        return [demand.ended_at - demand.hit_at for demand in self.demands if demand.hit_at and demand.ended_at]
 
-    async def _change_order(self, wish: Wish) -> None:
+    async def _change_order(self, demand: Demand) -> None:
         workspace = self.outside.workspace
-        await self._until(lambda: bool(_offers(workspace, wish)), f"the question of {wish.mark}")
-        await self._click_until_heard(wish.user, "act.no" if wish.course == "declined" else "act.yes", wish)
-        wish.is_pressed = True
-        if wish.course in OF_STAFF:
-            await self._until(lambda: bool(_cards(workspace, wish)), f"the card of {wish.mark}")
+        await self._until(lambda: bool(_offers(workspace, demand)), f"the question of {demand.mark}")
+        await self._click_until_heard(demand.user, "act.no" if demand.course == "declined" else "act.yes", demand)
+        demand.is_pressed = True
+        if demand.course in OF_STAFF:
+            await self._until(lambda: bool(_cards(workspace, demand)), f"the card of {demand.mark}")
             await self._click_until_heard(
-                self.chance.choice(STAFF), "appr.yes" if wish.course == "approved" else "appr.no", wish
+                self.chance.choice(STAFF), "appr.yes" if demand.course == "approved" else "appr.no", demand
             )
-            wish.is_decided = True
-        await self._until(lambda: bool(_ends(workspace, wish)), f"the end of {wish.mark}")
-        wish.ended_at = time.monotonic()
+            demand.is_decided = True
+        await self._until(lambda: bool(_ends(workspace, demand)), f"the end of {demand.mark}")
+        demand.ended_at = time.monotonic()
 
-    async def _click_until_heard(self, user: str, action: str, wish: Wish) -> None:
+    async def _click_until_heard(self, user: str, action: str, demand: Demand) -> None:
         workspace = self.outside.workspace
-        shown, channel = (_cards, AGENTS) if user in STAFF else (_offers, wish.channel)
-        while message := next((each for each in reversed(shown(workspace, wish)) if action in buttons(each)), None):
+        shown, channel = (_cards, AGENTS) if user in STAFF else (_offers, demand.channel)
+        while message := next((each for each in reversed(shown(workspace, demand)) if action in buttons(each)), None):
             if (await workspace.act.click(user, channel, message["ts"], action)).ok:
                 return
             await asyncio.sleep(AGAIN_SECONDS)
@@ -194,8 +194,8 @@ class Buyers(People):
             while not is_so():
                 await self._change()
 
-    def _newcomer_wants(self, course: Course) -> Wish:
-        number = len(self.wishes) + 1
+    def _new_demand(self, course: Course) -> Demand:
+        number = len(self.demands) + 1
         name, mark = f"BUYER{number:05}", f"m{number:05}"
         user, channel, customer, order_id = f"U0{name}", f"D0{name}", f"cus_{number:05}", f"ORD-9{number:05}"
         workspace, records = self.outside.workspace, self.outside.shop.records
@@ -221,10 +221,10 @@ class Buyers(People):
             line["unit_price"]["amount"] for line in order["lines"] if line["id"] == SOME[0]["line"] or kind != "refund"
         )
         money = one if kind == "refund" else order["refundable"]["amount"]
-        return Wish(mark, course, user, channel, order_id, money)
+        return Demand(mark, course, user, channel, order_id, money)
 
-    def _ended(self, wish: Wish, playing: asyncio.Task[None]) -> None:
-        del self._playing[wish.mark]
+    def _ended(self, demand: Demand, playing: asyncio.Task[None]) -> None:
+        del self._playing[demand.mark]
         self.changed.set()
         if playing.cancelled():
             self.findings.wrong(f"not over: {playing.get_name()}")
@@ -262,7 +262,7 @@ class Tally:
 
 async def look(buyers: Buyers, database: Database, log: Path, findings: Findings) -> Tally:
     """Everything, once nothing runs any more."""
-    tally = Tally(actions=len(buyers.wishes))
+    tally = Tally(actions=len(buyers.demands))
     workspace, ledger = buyers.outside.workspace, buyers.outside.shop.records.ledger
     action, outbox, inbox, audit = schema.action, schema.outbox, schema.inbox, schema.audit
     async with database.transaction() as tx:
@@ -270,9 +270,11 @@ async def look(buyers: Buyers, database: Database, log: Path, findings: Findings
         unsent = (await tx.execute(select(outbox.c.key, outbox.c.state).where(outbox.c.state != "sent"))).all()
         unread = (await tx.execute(select(inbox.c.kind, inbox.c.state).where(inbox.c.state != "done"))).all()
         noted = Counter((row.subject, row.action) for row in await tx.execute(select(audit.c.subject, audit.c.action)))
-    for wish in buyers.wishes:
-        _look_at_wish(workspace, wish, [each for each in ledger if each["arguments"].get("order") == wish.order], tally)
-        _look_at_row(wish, [row for row in rows if row.subject == f"order/{wish.order}"], noted, findings)
+    for demand in buyers.demands:
+        _look_at_demand(
+            workspace, demand, [each for each in ledger if each["arguments"].get("order") == demand.order], tally
+        )
+        _look_at_row(demand, [row for row in rows if row.subject == f"order/{demand.order}"], noted, findings)
     findings.violations += [f"the {name} is {number}" for name, number in _faults(tally) if number]
     findings.violations += [f"{key} is {state} in the outbox" for key, state in unsent]
     findings.violations += [f"a {kind} is {state} in the inbox" for kind, state in unread]
@@ -281,44 +283,44 @@ async def look(buyers: Buyers, database: Database, log: Path, findings: Findings
     return tally
 
 
-def _look_at_wish(workspace: Workspace, wish: Wish, done: list[Record], tally: Tally) -> None:
+def _look_at_demand(workspace: Workspace, demand: Demand, done: list[Record], tally: Tally) -> None:
     """What the shop did, and what the customer reads of it."""
-    told, expected = [str(each["text"]) for each in _ends(workspace, wish)], int(wish.is_executed)
+    told, expected = [str(each["text"]) for each in _ends(workspace, demand)], int(demand.is_executed)
     tally.lost += len(done) < expected
     tally.doubled += len(done) > expected or len(told) > 1
-    tally.untold += not told or any(wish.end not in text for text in told)
-    tally.wrong_amount += any(each.get("money", {}).get("amount") != -wish.money for each in done)
+    tally.untold += not told or any(demand.end not in text for text in told)
+    tally.wrong_amount += any(each.get("money", {}).get("amount") != -demand.money for each in done)
 
 
-def _look_at_row(wish: Wish, rows: list[object], noted: Counter[tuple[str, str]], findings: Findings) -> None:
+def _look_at_row(demand: Demand, rows: list[object], noted: Counter[tuple[str, str]], findings: Findings) -> None:
     """One action of the order says how it ended, and the audit trail tells of it once."""
     states = Counter(row.state for row in rows)  # type: ignore[attr-defined]
-    expected = "done" if wish.is_executed else wish.course
+    expected = "done" if demand.is_executed else demand.course
     others = {"withdrawn", expected}
     if states[expected] != 1 or not others.issuperset(states):
-        findings.wrong(f"{wish.mark} ({wish.course}): its actions are {dict(states)}, not {expected}")
+        findings.wrong(f"{demand.mark} ({demand.course}): its actions are {dict(states)}, not {expected}")
     for row in rows:
         ref, is_done = row.ref, row.state == "done"  # type: ignore[attr-defined]
         if is_done and (noted[ref, "action.confirmed"] != 1 or not noted[ref, "action.sent"]):
-            findings.wrong(f"{wish.mark}: {ref} is done, and the audit trail does not tell how")
+            findings.wrong(f"{demand.mark}: {ref} is done, and the audit trail does not tell how")
 
 
 def _faults(tally: Tally) -> list[tuple[str, int]]:
     return [("lost", tally.lost), ("doubled", tally.doubled), ("untold", tally.untold), ("wrong", tally.wrong_amount)]
 
 
-def _offers(workspace: Workspace, wish: Wish) -> list[Json]:
-    return [each for each in in_thread(workspace, wish.channel, wish.ts) if "act.yes" in buttons(each)]
+def _offers(workspace: Workspace, demand: Demand) -> list[Json]:
+    return [each for each in in_thread(workspace, demand.channel, demand.ts) if "act.yes" in buttons(each)]
 
 
-def _cards(workspace: Workspace, wish: Wish) -> list[Json]:
-    return [each for each in by_app(workspace, AGENTS) if "appr.yes" in buttons(each) and wish.order in str(each)]
+def _cards(workspace: Workspace, demand: Demand) -> list[Json]:
+    return [each for each in by_app(workspace, AGENTS) if "appr.yes" in buttons(each) and demand.order in str(each)]
 
 
-def _ends(workspace: Workspace, wish: Wish) -> list[Json]:
+def _ends(workspace: Workspace, demand: Demand) -> list[Json]:
     """What tells of an end, whichever it is. What was declined says so in the preview itself."""
-    shown = in_thread(workspace, wish.channel, wish.ts)
-    asked = _SAY.say("en", f"action_ask_{wish.kind}", order=wish.order)
-    if wish.course == "declined":
+    shown = in_thread(workspace, demand.channel, demand.ts)
+    asked = _SAY.say("en", f"action_ask_{demand.kind}", order=demand.order)
+    if demand.course == "declined":
         return [each for each in shown if asked in str(each["text"]) and "act.yes" not in buttons(each)]
     return [each for each in shown if asked not in str(each["text"]) and DETAILS not in str(each)]

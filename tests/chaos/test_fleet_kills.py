@@ -36,4 +36,4 @@ async def test_a_worker_that_was_frozen_before_it_sent_a_change_sends_nothing(tm
         assert await changes.freeze()
         tally, violations = await changes.look()
     assert violations == []
-    assert tally == Tally(actions=len(changes.buyers.wishes))
+    assert tally == Tally(actions=len(changes.buyers.demands))

@@ -58,7 +58,7 @@ async def test_a_change_of_an_order_that_is_cut_off_is_made_and_told_once(tmp_pa
         await changes.kill_at_random(2)
         tally, violations = await changes.look()
     assert violations == []
-    assert tally == Tally(kills=len(CUT_OFF) + 2, actions=len(changes.buyers.wishes))
+    assert tally == Tally(kills=len(CUT_OFF) + 2, actions=len(changes.buyers.demands))
 
 
 def test_every_place_in_the_code_is_one_that_can_be_armed() -> None:
