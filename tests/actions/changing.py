@@ -9,7 +9,7 @@ from bot.actions.deciding import Deciding, Ended, Press
 from bot.actions.executing import ActionRunner
 from bot.actions.messages import ActionMessages
 from bot.actions.policy_file import PolicyFile, build_policy
-from bot.actions.preparing import Prepared, Preparing, Shop, Wish
+from bot.actions.preparing import ChangeRequest, Prepared, Preparing, Shop
 from bot.cases.messages import CaseMessages
 from bot.clock import Clock
 from bot.conversation import Customer, ShopCustomer, ThreadRef
@@ -91,7 +91,9 @@ class Changing:
         customer = await self.identify(user)
         assert customer.shop is not None
         thread = ThreadRef(TEAM, f"D0{user}", origin)
-        return await self.preparing.prepare(Wish(customer, customer.shop, thread, origin, "en"), kind, arguments)
+        return await self.preparing.prepare(
+            ChangeRequest(customer, customer.shop, thread, origin, "en"), kind, arguments
+        )
 
     async def press(self, action: Action, user: str, button: str) -> Ended:
         """Press a button of the newest version that the action shows."""
