@@ -505,6 +505,7 @@ def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts)
         zone=settings.desk_zone,
         offer_minutes=settings.action_minutes,
         offers_an_hour=settings.action_offers_per_hour,
+        metrics=opened.metrics,
     )
     identify = parts.identities.identify_anew
     runner = ActionRunner(preparing, cases, identify, opened.membership, is_alone=not settings.is_shared)

@@ -236,6 +236,37 @@ class Metrics:
             ["window"],
             registry=self._registry,
         )
+        self._actions = Counter(
+            "frontdesk_actions", "Changes of orders that ended", ["kind", "end"], registry=self._registry
+        )
+        self._actions_open = Gauge(
+            "frontdesk_actions_open", "Changes of orders that have not ended", ["state"], registry=self._registry
+        )
+        self._action_money = Counter(
+            "frontdesk_action_money_minor",
+            "Money that changes of orders moved, in minor units; what customers got and what they paid",
+            ["kind", "currency", "to"],
+            registry=self._registry,
+        )
+        self._action_waits = {
+            name: Histogram(f"frontdesk_{name}_seconds", meaning, registry=self._registry, buckets=buckets)
+            for name, meaning, buckets in (
+                ("action_confirm", "From the offer of a change to the customer's yes", (5, 15, 30, 60, 120, 300, 900)),
+                ("approval", "From the customer's yes to the decision of staff", (30, 60, 300, 900, 1800, 3600, 14400)),
+                ("action_execute", "From the request to the shop to the end", (0.1, 0.25, 0.5, 1, 2, 5, 15, 60)),
+                (
+                    "action_unknown",
+                    "From the request to the end of a change whose outcome was not known at once",
+                    (2, 8, 30, 60, 120, 300, 900, 3600),
+                ),
+            )
+        }
+        self._policy = Counter(
+            "frontdesk_policy_outcome",
+            "Rules of the policy that were not fulfilled, and what followed",
+            ["rule", "outcome"],
+            registry=self._registry,
+        )
         self._breakers = Gauge(
             "frontdesk_model_left_alone",
             "1 while a model is not asked because it failed",
@@ -309,6 +340,27 @@ class Metrics:
     def message_over_limit(self, window: str) -> None:
         """A message exceeded the number that its author gets answered within that window."""
         self._over_limit.labels(window).inc()
+
+    def action_ended(self, kind: str, end: str) -> None:
+        """A change of an order has ended."""
+        self._actions.labels(kind, end).inc()
+
+    def action_moved(self, kind: str, currency: str, minor: int) -> None:
+        """A change moved money: `minor` is negative if the customer gets it."""
+        self._action_money.labels(kind, currency, "customer" if minor < 0 else "shop").inc(abs(minor))
+
+    def action_waited(self, name: str, seconds: float) -> None:
+        """A part of a change's way took this long. `name` is `action_confirm` or another of these histograms."""
+        self._action_waits[name].observe(max(0.0, seconds))
+
+    def actions_open(self, counts: Mapping[str, int]) -> None:
+        """The number of changes in each state that is no end."""
+        for state, number in counts.items():
+            self._actions_open.labels(state).set(number)
+
+    def rule_failed(self, rule: str, outcome: str) -> None:
+        """A rule of the policy was not fulfilled when a change was prepared."""
+        self._policy.labels(rule, outcome).inc()
 
     def watch_breaker(self, model: str, is_open: Callable[[], bool]) -> None:
         """Call `is_open` each time that the metrics are read."""

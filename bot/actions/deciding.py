@@ -20,6 +20,7 @@ from bot.actions import action as steps
 from bot.actions import policy
 from bot.actions.action import ActionMovedOn
 from bot.actions.executing import ActionRunner
+from bot.actions.measuring import measure
 from bot.actions.messages import approval_key, offer_key, turn_of
 from bot.actions.policy import DailySums
 from bot.actions.preparing import Preparing, arguments_hash, note
@@ -320,6 +321,7 @@ class Deciding:
         changed = await actions.change(tx, before, after)
         if changed is None:
             raise ActionMovedOn(await actions.find(tx, before.ref) or before)
+        measure(self.preparing.metrics, before, changed, now=self.preparing.clock.now())
         return changed
 
     async def _end(self, tx: Transaction, after: Action, before: Action, *, by: str = "") -> Action:

@@ -20,6 +20,7 @@ from typing import cast
 from bot.actions import action as steps
 from bot.actions.action import LOOK_DELAYS, SENDING_SECONDS, ActionMovedOn
 from bot.actions.checking import NeedsMore
+from bot.actions.measuring import measure
 from bot.actions.messages import offer_key
 from bot.actions.preparing import Preparing, facts_hash, note
 from bot.alerts import Alerts
@@ -43,6 +44,8 @@ MOST = 50
 """Actions of each kind that one look handles. The next one handles the rest."""
 KEY_MARGIN_HOURS = 1.0
 """A shop's key counts as forgotten this much before the shop says that it forgets it."""
+COUNT_SECONDS = 15.0
+"""The time between two counts of what has not ended, for the metrics."""
 LOOK_LEASE = 30.0
 """Seconds for which one process asks about an action. If it is gone, another asks then."""
 
@@ -60,6 +63,7 @@ class ActionRunner:
     is_alone: bool
     """Whether no other process can be sending anything."""
     alerts: Alerts = field(default_factory=Alerts)
+    _count_next: float = 0.0
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _running: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -104,6 +108,11 @@ class ActionRunner:
             ready = await actions.due_by(tx, now, states=("ready",), limit=MOST)
             unknown = await actions.due_by(tx, now, states=("unknown",), limit=MOST)
             stuck = await actions.due_by(tx, now, states=("stuck", "partly"), limit=MOST)
+            is_counted = now >= self._count_next
+            counts = await actions.count_open(tx) if is_counted else {}
+        if is_counted:
+            self._count_next = now + COUNT_SECONDS
+            self.preparing.metrics.actions_open(counts)
         for each in ended:
             await self._pass(each, lambda action: steps.expire(action, now=now), "ended")
         for each in people:
@@ -282,6 +291,7 @@ class ActionRunner:
             changed = await actions.change(tx, before, steps.erase(after) if before.is_erased else after)
             if changed is None:
                 raise ActionMovedOn(before)
+            measure(self.preparing.metrics, before, changed, now=now)
             await note(tx, changed, what, "frontdesk", now=now)
             is_told = changed.state not in (action.state, "executing")
             if is_told and (action.state != "offered" or await outbox.by_key(tx, offer_key(action)) is not None):

@@ -8,7 +8,7 @@ take_back   withdraw it, because its message was edited or deleted
 
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, Protocol, cast
@@ -18,6 +18,7 @@ from bot.actions import action as steps
 from bot.actions import policy
 from bot.actions.checking import OF_SWAPS, check
 from bot.actions.facts import CustomerFacts, build_facts
+from bot.actions.measuring import measure
 from bot.actions.messages import ActionMessages, offer_key
 from bot.actions.policy import Judgement
 from bot.actions.policy_file import Policy
@@ -41,7 +42,9 @@ from bot.slack.outbox import Outbox
 from bot.store import actions, audit, cases, outbox, threads
 from bot.store.actions import Action
 from bot.store.database import Database, Transaction
+from bot.store.metrics import NOT_OFFERED
 from bot.store.statements import lock
+from bot.telemetry import Metrics
 
 OFFERS_A_TURN = 4
 FACT_DAYS = 90
@@ -108,6 +111,7 @@ class Preparing:
     """The time zone in which days are counted."""
     offer_minutes: float = 15.0
     offers_an_hour: int = 20
+    metrics: Metrics = field(default_factory=Metrics)
 
     async def prepare(self, wanted: ChangeRequest, kind: ActionKind, arguments: Arguments) -> Prepared:
         """Store what the preview will show. The same request of the same turn finds the row that is there.
@@ -126,7 +130,11 @@ class Preparing:
         products = await self._products(wanted.shop, order, kind)
         arguments = check(kind, order, arguments, spec=spec, products=products)
         judged = await self.judge(rules, wanted.customer.user, wanted.shop, kind, order, arguments, products)
+        for rule in judged.judgement.rules:
+            if not rule.held:
+                self.metrics.rule_failed(rule.id, rule.outcome)
         if judged.judgement.outcome in ("refuse", "person", "ask"):
+            await self._note_refusal(wanted.origin, kind, judged.judgement)
             return self._refused(rules, judged, wanted.language)
         return await self._store(wanted, kind, spec, judged, rules)
 
@@ -221,6 +229,7 @@ class Preparing:
         now = self.clock.now()
         changed = await actions.change(tx, before, steps.decline(before, now=now))
         if changed is not None:
+            measure(self.metrics, before, changed, now=now)
             await note(tx, changed, "ended", changed.customer, now=now)
             await outbox.add(tx, *self.messages.step(changed, now=now), now=now)
 
@@ -243,6 +252,7 @@ class Preparing:
         if changed is None:
             return
         now = self.clock.now()
+        measure(self.metrics, before, changed, now=now)
         await note(tx, changed, "ended", "frontdesk", now=now)
         if await outbox.by_key(tx, offer_key(changed)) is not None:
             await outbox.add(tx, *self.messages.step(changed, now=now), now=now)
@@ -323,6 +333,15 @@ class Preparing:
         label = policy.because_in(rules, written.label, language, judged.facts, sentences=self.messages.sentences)
         quoted = [_line(each.title, each.quantity, each.money) for each in judged.quote.fees if each.money]
         return {"fees": [*quoted, _line(label, 1, fee)]}
+
+    async def _note_refusal(self, origin: str, kind: ActionKind, judgement: Judgement) -> None:
+        """Write into the audit trail which rules let nothing be offered. No row of an action is stored."""
+        failed = [rule.id for rule in judgement.rules if rule.outcome == judgement.outcome]
+        detail = {"kind": kind, "outcome": judgement.outcome, "rules": " ".join(failed)}
+        async with self.database.transaction() as tx:
+            await audit.note(
+                tx, actor="frontdesk", action=NOT_OFFERED, subject=origin, detail=detail, now=self.clock.now()
+            )
 
     def _refused(self, rules: Policy, judged: Judged, language: Language) -> Prepared:
         judgement = judged.judgement

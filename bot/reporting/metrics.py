@@ -23,7 +23,7 @@ from typing import TypeVar
 from bot.clock import DAY
 from bot.reporting.outcomes import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
 from bot.store.database import Database
-from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Relayed, Use, read
+from bot.store.metrics import AskedMessage, MetricsRecord, Offered, Opened, RefusedByRule, Relayed, Use, read
 from bot.views.cards import NOT_HELPFUL
 
 PARTS = 62
@@ -258,6 +258,40 @@ class RelayMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionMetrics:
+    """The changes of orders that were offered."""
+
+    offered: int
+    confirmed: int
+    """The number of offers to which the customer said yes."""
+    expired: int
+    """The number of offers that ended because nobody said anything in time."""
+    done: int
+    approved: int
+    """The number of changes that staff decided in the customer's favor."""
+    rejected: int
+    """The number of changes that the rules allowed and staff refused: overrides."""
+    time_to_approve: Spread
+    """From the customer's yes to the decision of staff."""
+    money: Mapping[str, int]
+    """`refund EUR` -> what customers got for it, in minor units. Negative: what they paid."""
+    refused: Mapping[str, int]
+    """Rule -> changes that were not offered because of it, the commonest first."""
+    stuck: int
+    """The number of changes of which nobody knows what happened. It must be 0."""
+
+    @property
+    def confirm_rate(self) -> float | None:
+        """The share of the offers to which the customer said yes."""
+        return share(self.confirmed, self.offered)
+
+    @property
+    def expiry_rate(self) -> float | None:
+        """The share of the offers that ended because nobody said anything."""
+        return share(self.expired, self.offered)
+
+
+@dataclass(frozen=True, slots=True)
 class PeriodMetrics:
     """All of a period, or of a part of it."""
 
@@ -271,6 +305,7 @@ class PeriodMetrics:
     people: People
     money: ModelCosts
     relay: RelayMetrics
+    actions: ActionMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +384,11 @@ def metrics_of(record: MetricsRecord, *, since: float, now: float, between: Betw
             _people(cases, record, between),
             _money(begun, _within(record.uses, start, end, lambda use: use.at), spent, resolution),
             _relay(_within(record.relayed, start, end, lambda each: each.at)),
+            _actions(
+                _within(record.offered, start, end, lambda each: each.at),
+                _within(record.refused, start, end, lambda each: each.at),
+                between,
+            ),
         )
 
     return Report(over(since, ends[-1]), [over(*part) for part in zip(starts, ends, strict=True)], step)
@@ -467,6 +507,31 @@ def _relay(relayed: Sequence[Relayed]) -> RelayMetrics:
     sent = [each.sent_at - each.at for each in relayed if each.sent_at is not None]
     failed = sum(each.failed for each in relayed)
     return RelayMetrics(len(relayed), failed, len(relayed) - len(sent) - failed, spread_of(sent))
+
+
+def _actions(offered: Sequence[Offered], refused: Sequence[RefusedByRule], between: Between) -> ActionMetrics:
+    money: Counter[str] = Counter()
+    for each in offered:
+        if each.state == "done" and each.money:
+            money[f"{each.kind} {each.currency}"] -= each.money
+    decided = [each for each in offered if each.decided_at is not None]
+    rejected = sum(each.state == "rejected" for each in decided)
+    return ActionMetrics(
+        offered=len(offered),
+        confirmed=sum(each.confirmed_at is not None for each in offered),
+        expired=sum(each.state == "expired" and each.confirmed_at is None for each in offered),
+        done=sum(each.state == "done" for each in offered),
+        approved=len(decided) - rejected,
+        rejected=rejected,
+        time_to_approve=spread_of(
+            between(each.confirmed_at, each.decided_at)
+            for each in decided
+            if each.confirmed_at is not None and each.decided_at is not None
+        ),
+        money=dict(sorted(money.items())),
+        refused=_commonest(rule for each in refused for rule in each.rules),
+        stuck=sum(each.state in ("stuck", "partly") and not each.settled for each in offered),
+    )
 
 
 def _commonest(reasons: Iterable[str]) -> dict[str, int]:

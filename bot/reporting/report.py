@@ -30,6 +30,10 @@ ABOUT = {
         "the conversation had counted as resolved."
     ),
     "People": "From a case's opening to its first claim, and to the first message of a person to the customer.",
+    "Changes of orders": (
+        "Changes that the assistant prepared and customers confirmed with a button. Money is that of changes that are "
+        "done. Nobody knows what became of a stuck one until staff have looked, so there must be none."
+    ),
     "Cost": "What models cost by the price table: answers, summaries of long conversations, drafts for staff.",
     "Relay": "What customers and staff write to each other, from the queue to Slack.",
 }
@@ -78,6 +82,7 @@ def page(report: Report, *, made_at: float, hours: str = "") -> str:
         "Resolution": [_conversations(report)],
         "Escalation": [_cases(report)],
         "People": _people(report),
+        "Changes of orders": [],
         "Cost": [_cost(report)],
         "Relay": [_relay(report)],
     }

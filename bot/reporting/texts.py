@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from bot.clock import DAY, Clock
 from bot.reporting.metrics import (
+    ActionMetrics,
     Between,
     Escalation,
     ModelCosts,
@@ -28,6 +29,7 @@ from bot.reporting.metrics import (
     report_of,
 )
 from bot.reporting.traces import dollars, harmless
+from bot.shops.port import Money
 from bot.slack.mrkdwn import escape
 from bot.store.database import Database
 from bot.views.cards import NOT_HELPFUL, why_not_helpful
@@ -65,6 +67,7 @@ def headlines(figures: PeriodMetrics) -> list[Group]:
         Group("Resolution", [*_resolution(figures.resolution), *_ratings(figures.ratings)]),
         Group("Escalation", [*_escalation(figures.escalation, figures.resolution)]),
         Group("People", [*_people(figures.people)]),
+        *([Group("Changes of orders", [*_actions(figures.actions)])] if _has_actions(figures) else []),
         Group("Cost", [*_money(figures.money)]),
         Group("Relay", [*_relay(figures.relay)]),
     ]
@@ -129,6 +132,13 @@ def _in_short(figures: PeriodMetrics) -> Iterator[str]:
         f"{amount(money.per_case)} per case, {amount(money.per_resolution)} per resolution"
         f"{'' if money.cached_share is None else f'; {percent(money.cached_share)} of the input from a cache'}"
     )
+    actions = figures.actions
+    if _has_actions(figures):
+        stuck = f"; *{actions.stuck:,} stuck*" if actions.stuck else ""
+        yield (
+            f"Changes of orders: *{actions.done:,}* done of {actions.offered:,} offered, "
+            f"{percent(actions.confirm_rate)} confirmed, {sum(actions.refused.values()):,} refused by rules{stuck}"
+        )
     relay = figures.relay
     yield f"Relay: p95 {seconds(relay.latency.p95)}, {relay.failed:,} of {relay.messages:,} messages failed"
 
@@ -240,6 +250,29 @@ def _money(figures: ModelCosts) -> Iterator[MetricLine]:
     yield MetricLine(
         "per resolution", amount(figures.per_resolution), f"total cost by {figures.resolved:,} resolved", is_part=True
     )
+
+
+def _has_actions(figures: PeriodMetrics) -> bool:
+    return bool(figures.actions.offered or figures.actions.refused)
+
+
+def _actions(figures: ActionMetrics) -> Iterator[MetricLine]:
+    yield MetricLine("Offered", f"{figures.offered:,}", f"{figures.done:,} done")
+    confirmed = f"{figures.confirmed:,} of {figures.offered:,} offers"
+    yield MetricLine("The customer said yes", percent(figures.confirm_rate), confirmed)
+    yield MetricLine("Expired", percent(figures.expiry_rate), f"{figures.expired:,} of {figures.offered:,} offers")
+    yield MetricLine("Refused by rules", f"{sum(figures.refused.values()):,}")
+    for rule, count in figures.refused.items():
+        yield MetricLine(rule, f"{count:,}", is_part=True)
+    yield MetricLine(
+        "Approved by staff", f"{figures.approved:,}", f"{figures.rejected:,} refused although rules allowed"
+    )
+    yield MetricLine("Time to approve", duration(figures.time_to_approve.p50), _p90(figures.time_to_approve))
+    for what, minor in figures.money.items():
+        kind, _, currency = what.partition(" ")
+        to = "to customers" if minor > 0 else "from customers"
+        yield MetricLine(kind.replace("_", " "), str(Money(abs(minor), currency)), to, is_part=True)
+    yield MetricLine("Stuck", f"{figures.stuck:,}", "must be 0")
 
 
 def _relay(figures: RelayMetrics) -> Iterator[MetricLine]:

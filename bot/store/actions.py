@@ -339,6 +339,14 @@ async def listed(tx: AsyncConnection, *, since: float, limit: int, unsettled: bo
     return [_action(row) for row in rows]
 
 
+async def count_open(tx: AsyncConnection) -> dict[str, int]:
+    """The number in each state that is no end, and of those that staff must look at."""
+    table, states = schema.action, ("offered", *RUNNING, "stuck", "partly")
+    wanted = (table.c.state.in_(states), ~table.c.settled)
+    rows = await tx.execute(select(table.c.state, func.count()).where(*wanted).group_by(table.c.state))
+    return dict.fromkeys(states, 0) | {state: int(number) for state, number in rows}
+
+
 async def next_page(tx: AsyncConnection, *, since: float, after: int, limit: int) -> list[Action]:
     """The next actions by id that were offered since then."""
     table = schema.action

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Column, Select, Text, case, cast, or_, select, tuple_
@@ -19,6 +19,8 @@ because its quotation marks are escaped. And Postgres does not have to parse eve
 PIECE = 1_000
 """The number of rows that are read at once."""
 CLAIMED, REOPENED = "case.claimed", "case.reopened"
+NOT_OFFERED = "action.not_offered"
+"""The audit entry of a change that the rules let nobody offer."""
 """Steps of a case, as in the audit trail."""
 
 
@@ -116,6 +118,38 @@ class MetricsRecord:
     """Oldest first."""
     relayed: Sequence[Relayed] = ()
     """Oldest first."""
+    offered: Sequence["Offered"] = ()
+    """Oldest first."""
+    refused: Sequence["RefusedByRule"] = ()
+    """Oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A change of an order that was offered to a customer."""
+
+    at: float
+    kind: str
+    state: str
+    turn: int
+    """The turn that prepared it. 0 if no turn did."""
+    money: int
+    """In minor units. Negative: the customer gets it."""
+    currency: str
+    confirmed_at: float | None
+    decided_at: float | None
+    """When staff decided, if they had to."""
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedByRule:
+    """A change of an order that the rules let nobody offer."""
+
+    at: float
+    kind: str
+    outcome: str
+    rules: tuple[str, ...]
 
 
 async def read(database: Database, *, since: float) -> MetricsRecord:
@@ -127,7 +161,13 @@ async def read(database: Database, *, since: float) -> MetricsRecord:
     cases = await _cases(database, since=since)
     on_answers, on_cases = await _pressed(database, written, cases, since=since)
     uses = await _uses(database, since=since)
-    return MetricsRecord(written, cases, on_answers, on_cases, uses, await _relayed(database, since=since))
+    offered = await _offered(database, since=since)
+    # What was done for a customer counts as an answer that rests on their own data.
+    done = {each.turn for each in offered if each.state == "done"}
+    written = [replace(each, looked_up=True) if each.id in done else each for each in written]
+    relayed = await _relayed(database, since=since)
+    refused = await _refused_by_rule(database, since=since)
+    return MetricsRecord(written, cases, on_answers, on_cases, uses, relayed, offered, refused)
 
 
 async def _pieces(
@@ -269,3 +309,33 @@ async def _relayed(database: Database, *, since: float) -> list[Relayed]:
         async for rows in _pieces(database, relayed, table.created_at, table.id, since=since)
         for at, sent_at, state, _ in rows
     ]
+
+
+async def _offered(database: Database, *, since: float) -> list[Offered]:
+    """The changes that customers were shown, with how they stand now."""
+    table = schema.action.c
+    columns = (table.offered_at, table.kind, table.state, table.origin, table.money, table.currency)
+    shown = select(*columns, table.confirmed_at, table.decided_at, table.settled, table.id)
+    return [
+        Offered(at, kind, state, _turn_of(origin), money, currency, confirmed_at, decided_at, bool(settled))
+        async for rows in _pieces(database, shown, table.offered_at, table.id, since=since)
+        for at, kind, state, origin, money, currency, confirmed_at, decided_at, settled, _ in rows
+    ]
+
+
+def _turn_of(origin: str) -> int:
+    number = origin.split("/")[1] if origin.startswith("turn/") else ""
+    return int(number) if number.isdecimal() else 0
+
+
+async def _refused_by_rule(database: Database, *, since: float) -> list[RefusedByRule]:
+    """What was not offered. A turn that begins again is told of once."""
+    table = schema.audit.c
+    noted = select(table.at, table.subject, table.detail, table.id).where(table.action == NOT_OFFERED)
+    found: dict[tuple[str, str, str], RefusedByRule] = {}
+    async for rows in _pieces(database, noted, table.at, table.id, since=since):
+        for at, subject, detail, _ in rows:
+            kind, rules = detail.get("kind", ""), detail.get("rules", "")
+            refused = RefusedByRule(at, kind, detail.get("outcome", ""), tuple(rules.split()))
+            found.setdefault((subject, kind, rules), refused)
+    return list(found.values())

@@ -500,6 +500,7 @@ action = Table(
     Index("ix_action_shop_customer_confirmed_at", "shop_customer", "confirmed_at"),
     Index("ix_action_channel_thread_ts", "channel", "thread_ts"),
     Index("ix_action_customer", "customer"),
+    Index("ix_action_offered_at", "offered_at"),
     sqlite_autoincrement=True,
 )
 

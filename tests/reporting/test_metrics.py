@@ -21,7 +21,7 @@ from bot.reporting.metrics import (
 )
 from bot.store import cases
 from bot.store.database import Database
-from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Relayed, Use, Verdict
+from bot.store.metrics import AskedMessage, MetricsRecord, Offered, Opened, RefusedByRule, Relayed, Use, Verdict
 from tests.desk.month import DAY, HOUR, MINUTE, MONTH, NOW, SINCE, START, at
 from tests.store.rows import a_case
 
@@ -183,6 +183,33 @@ def records(draw: st.DrawFn) -> MetricsRecord:
         sorted(draw(st.lists(USES, max_size=6)), key=lambda use: use.at),
         sorted(draw(st.lists(RELAYED, max_size=6)), key=lambda each: each.at),
     )
+
+
+def test_offers_are_counted_by_how_they_ended_and_money_by_kind_and_currency() -> None:
+    def one(state: str, **more: object) -> Offered:
+        return replace(
+            Offered(START + 1, "refund", state, 0, -500, "EUR", START + 11, None, settled=False),
+            **more,  # type: ignore[arg-type]
+        )
+
+    offered = [
+        one("done"),
+        one("done", decided_at=START + 71, money=-700),
+        one("done", kind="exchange_items", money=300),
+        one("rejected", decided_at=START + 31),
+        one("expired", confirmed_at=None),
+        one("expired"),
+        one("stuck", settled=True),
+        one("partly"),
+    ]
+    refused = [RefusedByRule(START + 1, "refund", "refuse", rules) for rules in (("paid",), ("paid", "window"))]
+    found = metrics_of(MetricsRecord(offered=offered, refused=refused), since=START, now=START + DAY).whole.actions
+    assert (found.offered, found.confirmed, found.expired, found.done) == (8, 7, 1, 3)
+    assert (found.approved, found.rejected, found.stuck) == (1, 1, 1)
+    assert (found.time_to_approve.n, found.time_to_approve.p50, found.time_to_approve.p90) == (2, 20.0, 60.0)
+    assert found.money == {"exchange_items EUR": -300, "refund EUR": 1200}
+    assert found.refused == {"paid": 2, "window": 1}
+    assert metrics_of(MetricsRecord(), since=START, now=START + DAY).whole.actions.confirm_rate is None
 
 
 @given(records())

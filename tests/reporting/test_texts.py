@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.reporting.metrics import metrics_of
 from bot.reporting.texts import BARS, amount, charts, duration, mrkdwn, percent, seconds, table
-from bot.store.metrics import MetricsRecord, Opened
+from bot.store.metrics import MetricsRecord, Offered, Opened, RefusedByRule
 from tests.desk.month import MONTH, NOW, SINCE, at
 
 WHOLE = metrics_of(MONTH, since=SINCE, now=NOW).whole
@@ -47,6 +47,19 @@ def test_a_reason_that_is_not_known_pings_nobody_in_slack_and_obeys_no_terminal(
     whole = metrics_of(record, since=SINCE, now=NOW).whole
     assert "<!" not in mrkdwn(whole)
     assert "\x1b" not in table(whole)
+
+
+def test_changes_of_orders_are_told_if_there_are_any() -> None:
+    assert "Changes of orders" not in table(WHOLE) + mrkdwn(WHOLE)
+    done = Offered(at(2), "refund", "done", 1, -12998, "EUR", at(2), at(2), settled=False)
+    stuck = replace(done, state="stuck", decided_at=None)
+    record = MetricsRecord(offered=[done, stuck], refused=[RefusedByRule(at(2), "refund", "refuse", ("window",))])
+    whole = metrics_of(record, since=SINCE, now=NOW).whole
+    assert "*1* done of 2 offered, 100% confirmed, 1 refused by rules; *1 stuck*" in mrkdwn(whole)
+    told = [line.split() for line in table(whole).splitlines()]
+    assert ["refund", "129.98", "EUR", "to", "customers"] in told
+    assert ["window", "1"] in told
+    assert max(map(len, table(whole).splitlines())) <= 100
 
 
 def test_a_terminal_gets_all_of_them_in_columns() -> None:

@@ -8,11 +8,12 @@ from sqlalchemy import event, text
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
-from bot.store import audit, cases, erasure, inbox, metrics, outbox, spending, turns
+from bot.store import actions, audit, cases, erasure, inbox, metrics, outbox, spending, turns
 from bot.store.database import Database, Transaction
-from bot.store.metrics import AskedMessage, Opened, Relayed, Use, Verdict
+from bot.store.metrics import NOT_OFFERED, AskedMessage, Opened, Relayed, Use, Verdict
 from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
+from tests.actions.test_action import an_action
 from tests.store.rows import a_case, a_turn
 from tests.turns.arrivals import TEAM, arrival
 
@@ -185,7 +186,7 @@ async def test_what_is_older_than_the_period_is_not_looked_through(database: Dat
     event.listen(engine, "before_cursor_execute", lambda *call: statements.append((call[2], call[3])))
     await metrics.read(database, since=100.0)
     looks = [each for each in statements if each[0].startswith("SELECT")]
-    assert len(looks) == 6
+    assert len(looks) == 8
     async with database.transaction() as tx:
         if is_postgres := tx.dialect.name == "postgresql":
             # Of an empty table Postgres reads all and sorts it, if it may.
@@ -196,6 +197,30 @@ async def test_what_is_older_than_the_period_is_not_looked_through(database: Dat
             "\n".join(str(row[-1]) for row in await tx.exec_driver_sql(f"{explain} {statement}", parameters))
             for statement, parameters in looks
         ]
-    indexes = ("inbox_received", "audit_action", "case_opened", "feedback_given", "spending_at", "outbox_relayed")
+    answers = ("inbox_received", "audit_action", "case_opened", "feedback_given", "spending_at")
+    indexes = (*answers, "action_offered_at", "outbox_relayed", "audit_action")
     for index, plan in zip(indexes, plans, strict=True):
         assert f"ix_{index}" in plan, plan
+
+
+async def test_an_action_that_is_done_is_something_that_was_done_for_the_customer(database: Database) -> None:
+    async with database.transaction() as tx:
+        asked = [await inbox.add(tx, arrival(f"1.{number}", text="Cancel it"), now=100.0 + number) for number in (1, 2)]
+        for each, state in zip(asked, ("done", "declined"), strict=True):
+            assert each is not None
+            await answer(tx, each, CustomerMessage("Cancel it"))
+            mine = {"ref": f"act_{each}", "key": f"k{each}", "origin": f"turn/{each}/again/act_x", "money": -5}
+            await actions.add(tx, an_action(state, **mine))  # type: ignore[arg-type]
+        for _ in range(2):
+            detail = {"kind": "refund", "outcome": "refuse", "rules": "paid window"}
+            await audit.note(
+                tx, actor="frontdesk", action=NOT_OFFERED, subject=f"turn/{asked[1]}", detail=detail, now=103.0
+            )
+    found = await metrics.read(database, since=0.0)
+    assert [each.looked_up for each in found.written] == [True, False]
+    assert [(each.state, each.turn, each.money) for each in found.offered] == [
+        ("done", asked[0], -5),
+        ("declined", asked[1], -5),
+    ]
+    assert [(each.kind, each.rules) for each in found.refused] == [("refund", ("paid", "window"))]
+    assert (await metrics.read(database, since=2_000.0)).offered == []

@@ -69,6 +69,7 @@ def upgrade() -> None:
     op.create_index("ix_action_shop_customer_confirmed_at", "action", ["shop_customer", "confirmed_at"])
     op.create_index("ix_action_channel_thread_ts", "action", ["channel", "thread_ts"])
     op.create_index("ix_action_customer", "action", ["customer"])
+    op.create_index("ix_action_offered_at", "action", ["offered_at"])
     op.create_table(
         "action_vote",
         sa.Column("action", ID, autoincrement=False, nullable=False),
