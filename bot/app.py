@@ -98,7 +98,7 @@ from bot.private_files import make_private
 from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
 from bot.settings import Settings
-from bot.shops.rest import RestShop
+from bot.shops.actions import Shop
 from bot.slack.api.transport import Identity
 from bot.slack.client import SlackClient
 from bot.slack.files import FileCopies
@@ -344,7 +344,7 @@ class Surroundings:
     slack: SlackClient
     me: Identity
     agent_channel: str
-    shop: RestShop | None
+    shop: Shop | None
     bases: Bases
     models: Models
     claims: Sequence[Wording]
@@ -380,7 +380,7 @@ async def _open_surroundings(
     await waiting("the database", database.migrate)
     slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
     me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
-    shop = await stack.enter_async_context(open_shop(settings)) if settings.shop_url else None
+    shop = await stack.enter_async_context(open_shop(settings)) if settings.has_shop else None
     bases = await stack.enter_async_context(open_knowledge(settings))
     models = await stack.enter_async_context(open_models(settings, prices))
     for endpoint in (*models.strong, *models.cheap):

@@ -50,8 +50,10 @@ from bot.models.providers import Server, address_faults, find_card, key_is_refus
 from bot.models.traced import TracedModel
 from bot.models.trial import try_model
 from bot.settings import Settings
+from bot.shops.actions import Shop
 from bot.shops.port import ShopRefuses, ShopUnavailable
-from bot.shops.rest import RestShop, open_rest_shop
+from bot.shops.rest import open_rest_shop
+from bot.shops.shop_file import open_shop_file, unprotected
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.api.transport import Identity
 from bot.slack.client import SlackClient, open_slack_client
@@ -92,9 +94,8 @@ async def check(settings: Settings) -> list[str]:
         faults += error.faults
     except SlackUnanswered as error:
         faults.append(away(error, settings))
-    if settings.shop_url:
-        async with open_shop(settings) as shop:
-            faults += await _meet_shop(shop)
+    if settings.has_shop:
+        faults += await _meet_shop(settings)
     if settings.is_shared:
         faults += await _meet_database(settings)
     try:
@@ -151,6 +152,9 @@ def notes(settings: Settings) -> list[str]:
     told = [f"no price is known for {name}: its tokens count as free (MODEL_PRICES)" for name in names]
     if settings.is_shop_unprotected:
         told.append("SHOP_PLAIN_HTTP is on: the shop's token and orders cross the network unprotected (SHOP_URL)")
+    if settings.shop_file is not None:
+        message = "is insecure: orders and secrets cross the network unprotected (SHOP_FILE)"
+        told += [f"{name} {message}" for name in unprotected(settings.shop_file)]
     return told
 
 
@@ -488,18 +492,26 @@ async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
         raise ConfigurationError([f"SLACK_APP_TOKEN: Slack refuses it ({error.error})"]) from None
 
 
-def open_shop(settings: Settings) -> AbstractAsyncContextManager[RestShop]:
+def open_shop(settings: Settings) -> AbstractAsyncContextManager[Shop]:
+    """The shop. Raises ConfigurationError with the faults of `SHOP_FILE`."""
+    if settings.shop_file is not None:
+        return open_shop_file(settings.shop_file, environ=os.environ)
     return open_rest_shop(settings.shop_url or "", secret(settings.shop_token))
 
 
-async def _meet_shop(shop: RestShop) -> list[str]:
+async def _meet_shop(settings: Settings) -> list[str]:
+    """Ask for a customer whom nobody has."""
+    address, credentials = ("SHOP_FILE", "SHOP_FILE") if settings.shop_file else ("SHOP_URL", "SHOP_TOKEN")
     try:
-        await shop.find_customer("nobody@example.com")
-        await shop.kinds()
+        async with open_shop(settings) as shop:
+            await shop.find_customer("nobody@example.com")
+            await shop.kinds()
+    except ConfigurationError as error:
+        return list(error.faults)
     except ShopRefuses as error:
-        return [f"SHOP_TOKEN: {error}"]
+        return [f"{credentials}: {error}"]
     except ShopUnavailable as error:
-        return [f"SHOP_URL: {error}"]
+        return [f"{address}: {error}"]
     return []
 
 

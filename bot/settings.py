@@ -193,6 +193,8 @@ class Settings(BaseModel):
     """`on`: `SHOP_URL` may start with `http://` on another machine. Token and orders cross the network unprotected."""
     shop_token: SecretStr | None = None
     """The bearer token for `SHOP_URL`."""
+    shop_file: Path | None = None
+    """A YAML file that says how to reach the shop (connect-your-shop.md), instead of `SHOP_URL`."""
     data_dir: Path = Path("data")
     """Where the database and the knowledge base's index live; made when missing."""
     database_url: str | None = Field(default=None, repr=False)
@@ -290,6 +292,8 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _check_shop(self) -> Self:
+        if self.shop_file and (self.shop_url or self.shop_token):
+            raise ValueError("SHOP_FILE and SHOP_URL are both set: the shop is reached by one of them")
         if self.is_shop_unprotected and self.shop_plain_http == "off":
             raise ValueError(
                 "SHOP_URL must start with https:// unless the shop is on this machine: "
@@ -315,6 +319,11 @@ class Settings(BaseModel):
     def on_call_mention(self) -> str:
         """`ON_CALL` as Slack's markup; empty for nobody."""
         return mention(self.on_call) if self.on_call else ""
+
+    @property
+    def has_shop(self) -> bool:
+        """Whether orders can be seen at all."""
+        return bool(self.shop_url or self.shop_file)
 
     @property
     def is_shop_unprotected(self) -> bool:

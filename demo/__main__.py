@@ -16,7 +16,7 @@ from pathlib import Path
 from demo.model.server import Pace
 from demo.opening import play_opening
 from demo.program import NotReady
-from demo.world import COMMAND, DESK_FILE, MANIFEST, PAGES, PortTaken, World, open_world
+from demo.world import COMMAND, DESK_FILE, MANIFEST, PAGES, SHOPS, PortTaken, World, open_world
 
 DEFAULT_PORT = 8765
 TO_TRY = """  Try as Customer A:
@@ -52,6 +52,7 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
         tour_pace=options.pace,
         rate_limits=not options.no_rate_limits,
         manifest=options.manifest,
+        shop_kind=options.shop,
     ) as world:
         if not await _became_ready(world, stopped):
             return 0
@@ -135,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--desk", type=_existing, default=os.environ.get("DESK_FILE") or str(DESK_FILE), help="the shop's desk file"
     )
+    parser.add_argument("--shop", choices=SHOPS, default=SHOPS[0], help="which order system stands behind the desk")
     parser.add_argument("--data", type=Path, help="keep database, index and log here (default: a temporary folder)")
     parser.add_argument("--env", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting")
     parser.add_argument(

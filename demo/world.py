@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from aiohttp import web
 
+from demo.house.server import House, open_house
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
 from demo.ports import free_port
 from demo.program import Program
@@ -31,6 +32,9 @@ PAGES = ROOT / "demo" / "kb.yml"
 DESK_FILE = ROOT / "demo" / "desk.yml"
 POLICY_FILE = ROOT / "demo" / "policy.yml"
 """What the invented shop says about its desk: its name, its rules, its helplines."""
+HOUSE_FILE = ROOT / "demo" / "house" / "shop.yml"
+"""How Frontdesk reaches the house system of demo/house."""
+SHOPS = ("shop", "house")
 HINT = "Write as a customer, answer as an agent, or play the tour."
 LINK_HOSTS = "help.example.com"
 COMMAND = (sys.executable, "-P", "-m", "bot", "serve")
@@ -69,7 +73,7 @@ class World:
     workspace: Workspace
     stand_in: StandIn | None
     """None: a real model answers."""
-    shop: Shop
+    shop: Shop | House
     program: Program
     notice: str
     """Who answers, for people to read."""
@@ -90,7 +94,7 @@ class World:
             "page": self.page,
             "slack": addresses(self.workspace),
             "model": model,
-            "shop": {"url": self.shop.url, "token": self.shop.token},
+            "shop": {"url": self.shop.url, "token": self.shop.token if isinstance(self.shop, Shop) else ""},
             "bot": {
                 "pid": self.program.pid,
                 "url": self.program.health.removesuffix("/healthz"),
@@ -114,6 +118,7 @@ async def open_world(
     tour_pace: float = 1.0,
     rate_limits: bool = True,
     manifest: Path = MANIFEST,
+    shop_kind: str = "shop",
 ) -> AsyncIterator[World]:
     """Start everything; the program is started, not yet ready. Leaving the block ends it all. The app is installed
     with what `manifest` asks for, and nothing more.
@@ -149,7 +154,11 @@ async def open_world(
             ) from error
         real = bool(environ.get("OPENAI_API_KEY"))
         stand_in = None if real else await stack.enter_async_context(open_stand_in(pace=pace))
-        shop = await stack.enter_async_context(open_shop())
+        shop: Shop | House
+        if shop_kind == "house":
+            shop = await stack.enter_async_context(open_house())
+        else:
+            shop = await stack.enter_async_context(open_shop())
         program.environment = {
             **_inherited(environ, real_model=real),
             **_settings(workspace, shop, stand_in),
@@ -191,7 +200,13 @@ def _inherited(environ: Mapping[str, str], *, real_model: bool) -> dict[str, str
     return {name: environ[name] for name in names if environ.get(name)}
 
 
-def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dict[str, str]:
+def _shop_settings(shop: Shop | House) -> dict[str, str]:
+    if isinstance(shop, House):
+        return {"SHOP_FILE": str(HOUSE_FILE), **shop.environment()}
+    return {"SHOP_URL": shop.url, "SHOP_TOKEN": shop.token}
+
+
+def _settings(workspace: Workspace, shop: Shop | House, stand_in: StandIn | None) -> dict[str, str]:
     """The documented variables; PYTHONPATH because `-P` keeps the current folder out."""
     settings = {
         "PYTHONPATH": str(ROOT),
@@ -199,8 +214,7 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
         "SLACK_APP_TOKEN": workspace.app_token,
         "SLACK_API_URL": str(addresses(workspace)["api_url"]),
         "AGENT_CHANNEL": "C0AGENTS",
-        "SHOP_URL": shop.url,
-        "SHOP_TOKEN": shop.token,
+        **_shop_settings(shop),
         "LINK_HOSTS": LINK_HOSTS,
         # Two customers play all day.
         "OPEN_CASES": "50",

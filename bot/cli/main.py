@@ -1,5 +1,5 @@
-"""The command line: serve, work, check, desk, policy, try, migrate, kb, cases, actions, turns, dead, cost, report and
-erase.
+"""The command line: serve, work, check, desk, policy, shop, try, migrate, kb, cases, actions, turns, dead, cost, report
+and erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -87,6 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("check", help="say what is missing or wrong, all at once")
     _add_desk(commands)
     _add_policy(commands)
+    _add_shop(commands)
     trying = commands.add_parser("try", help="answer a question here, with everything shown; nothing goes to Slack")
     trying.add_argument("question", nargs="+", help="what a customer writes; several words need no quotes")
     trying.add_argument("--desk", type=Path, metavar="FILE", help="another desk file, whose answer is shown beside")
@@ -158,6 +159,22 @@ def _add_actions(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     export.add_argument(
         "--since", type=_since, metavar="DATE", required=True, help="offered since this day (UTC), as 2026-11-30"
     )
+
+
+def _add_shop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verbs of `shop`."""
+    verbs = commands.add_parser("shop", help="the files that say how to reach the shop").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    checking = verbs.add_parser("check", help="say what is wrong in them, with the line of every fault")
+    checking.add_argument("file", type=Path, nargs="?", help="a connector's file; those of `SHOP_FILE` unless given")
+    trying = verbs.add_parser("try", help="look a customer up and show the request of an action; nothing is changed")
+    trying.add_argument("file", type=Path, nargs="?", help="a connector's file; those of `SHOP_FILE` unless given")
+    trying.add_argument("--email", required=True, help="the customer's address, as the shop has it")
+    trying.add_argument("--order", default="", metavar="NUMBER", help="one of the customer's orders")
+    trying.add_argument("--action", metavar="KIND", help="what to prepare for the order, such as `cancel_order`")
+    trying.add_argument("--arguments", default="{}", metavar="JSON", help='what else it needs: {"reason": "mistake"}')
+    verbs.add_parser("schema", help="print the JSON schema of a connector's file")
 
 
 def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -276,6 +293,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli.desk import run as run_desk
 
             return run_desk(given, settings)
+        case "shop", _:
+            from bot.cli.shop import run as run_shop
+
+            return await run_shop(given, settings)
         case "policy", _:
             from bot.cli.policy import run as run_policy
 

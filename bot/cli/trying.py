@@ -26,8 +26,8 @@ from bot.integrations import answer_limits, open_knowledge, open_models, open_sh
 from bot.language.sentences import load_sentences
 from bot.models.prices import load_prices
 from bot.settings import Settings
+from bot.shops.actions import Shop
 from bot.shops.port import ShopUnavailable
-from bot.shops.rest import RestShop
 from bot.slack.api.transport import Block
 from bot.turns.agents import build_agents
 from bot.turns.decide import Answer, HandOver, Refuse
@@ -56,7 +56,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
     files = [settings.desk_file, *([given.desk] if given.desk else [])]
     desks = [(_name(path), read_desk_file(path) if path else DeskFile()) for path in files]
     async with AsyncExitStack() as stack:
-        shop = await stack.enter_async_context(open_shop(settings)) if settings.shop_url else None
+        shop = await stack.enter_async_context(open_shop(settings)) if settings.has_shop else None
         bases = await stack.enter_async_context(open_knowledge(settings, mends=False))
         models = await stack.enter_async_context(open_models(settings, load_prices(settings.model_prices)))
         customer = await _customer(given, shop)
@@ -105,13 +105,13 @@ def _name(path: Path | None) -> str:
     return str(path) if path else "no desk file"
 
 
-async def _customer(given: argparse.Namespace, shop: RestShop | None) -> Customer:
+async def _customer(given: argparse.Namespace, shop: Shop | None) -> Customer:
     """Who asks. Raises ConfigurationError if the shop does not know the address."""
     customer = Customer(THREAD.team, "U0TRY", "You", given.locale, "member", country=given.country.upper())
     if given.customer is None:
         return customer
     if shop is None:
-        raise ConfigurationError(["try: --customer needs SHOP_URL"])
+        raise ConfigurationError(["try: --customer needs SHOP_URL or SHOP_FILE"])
     try:
         known = await shop.find_customer(given.customer)
     except ShopUnavailable as error:

@@ -16,7 +16,16 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as checked
 
 from bot.conversation import ShopCustomer
-from bot.shops.port import Address, Money, Order, PaymentMethod, Product, ShopUnavailable
+from bot.shops.port import (
+    Address,
+    Money,
+    Order,
+    OrderBackend,
+    PaymentMethod,
+    Product,
+    ShippingBackend,
+    ShopUnavailable,
+)
 
 ActionKind = Literal[
     "cancel_order",
@@ -257,3 +266,7 @@ class ActionBackend(Protocol):
         effect cannot be told from how things already are.
         """
         ...
+
+
+class Shop(OrderBackend, ShippingBackend, ProductBackend, ActionBackend, Protocol):
+    """A whole shop, whatever connector leads to it."""

@@ -15,7 +15,7 @@ from bot.desk.team import Layout, build_checker, build_lead, build_team
 from bot.desk_file.model import DeskFile
 from bot.guard.claim_patterns import Wording
 from bot.language.sentences import Sentences
-from bot.shops.rest import RestShop
+from bot.shops.actions import Shop
 from bot.turns.asking import Agents
 from knowledge.knowledge_base import KnowledgeBase
 
@@ -28,7 +28,7 @@ def build_agents(
     sentences: Sentences,
     clock: Clock,
     cases: CaseOpener,
-    shop: RestShop | None,
+    shop: Shop | None,
     models: Models,
     wordings: Sequence[Wording],
     link_hosts: frozenset[str],

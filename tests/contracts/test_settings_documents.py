@@ -14,6 +14,8 @@ EXAMPLE = re.compile(r"^(# )?([A-Z][A-Z_]+)=(.*)$", re.MULTILINE)
 
 READS_THE_ENVIRONMENT = {
     "bot/cli/main.py",
+    "bot/cli/shop.py",
+    "bot/integrations.py",
     "knowledge/build.py",
     "knowledge/builder.py",
     "knowledge/sources/isolation.py",
@@ -76,7 +78,8 @@ def test_the_example_shows_the_default_where_there_is_one(comment: str, variable
 
 def test_the_values_of_the_example_are_valid() -> None:
     given = {name: value for _, name, value in examples() if value}
-    assert load_settings(given).port == 3000
+    assert load_settings({name: value for name, value in given.items() if name != "SHOP_FILE"}).port == 3000
+    assert load_settings({"SHOP_FILE": given["SHOP_FILE"]}).has_shop
 
 
 def test_the_example_can_be_read_by_a_shell_and_by_docker_alike() -> None:

@@ -458,15 +458,18 @@ async def open_world(
     manifest: Path | None = None,
     is_read: bool = True,
     is_empty: bool = True,
+    shop: str = "",
 ) -> AsyncIterator[World]:
     """Start the world as a user would, and leave no process behind. `pace` is the model's, 0 for no pauses.
     `is_empty`: without the conversations that a visitor finds there at first.
 
+    `shop`: which order system it is, demo/shop unless given.
     `is_read`: the knowledge base of the shop's own pages is there already.
     """
     arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
     arguments += ["--empty"] if is_empty else []
     arguments += ["--kb", str(kb)] if kb else []
+    arguments += ["--shop", shop] if shop else []
     arguments += ["--ingress-only"] if ingress_only else []
     arguments += ["--manifest", str(manifest)] if manifest else []
     settings = QUICKLY | (env or {})

@@ -73,7 +73,7 @@ def read_secrets(file: ConnectorFile, environ: Mapping[str, str], *, setting: st
     faults = []
     for reference in _references(file):
         try:
-            secrets[reference] = SecretStr(_read(reference, environ))
+            secrets[reference] = SecretStr(read_secret(reference, environ))
         except (OSError, ValueError):
             faults.append(f"{setting}: {reference} is missing, empty or not readable")
     if faults:
@@ -110,7 +110,8 @@ def _references(file: ConnectorFile) -> list[str]:
     return [text for text in texts if text.startswith(("env:", "file:/"))]
 
 
-def _read(reference: str, environ: Mapping[str, str]) -> str:
+def read_secret(reference: str, environ: Mapping[str, str]) -> str:
+    """The secret at `env:NAME` or `file:/path`. Raises OSError or ValueError if there is none."""
     source, _, name = reference.partition(":")
     if source == "env":
         found = environ.get(name, "")
