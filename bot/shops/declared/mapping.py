@@ -85,13 +85,11 @@ class RecordMap:
         if not isinstance(record, Mapping):
             raise Unusable(where, "is no object")
         values: dict[str, Any] = {}
-        # The total comes first: the currency of the order is that of its lines, if they do not name one.
-        for name in sorted(places, key=lambda name: name != "total"):
+        for name, place in places.items():
             path = f"{where}.{name}"
-            value = self._value(places[name], record, currency, path, stopwatch)
-            stopwatch.check(path)
+            value = self._value(place, record, currency, path, stopwatch)
             if value is None:
-                if places[name].field.is_needed:
+                if place.field.is_needed:
                     raise Unusable(path, "is missing")
                 continue
             if name == "total":
@@ -108,7 +106,7 @@ class RecordMap:
         elif place.each is not None:
             return self._list(place, record, currency, path, stopwatch)
         else:
-            raw = place.at.search(record, path) if place.at else record
+            raw = stopwatch.search(place.at, record, path) if place.at else record
         if raw is None:
             return None
         if place.field.record is not None:
@@ -118,14 +116,14 @@ class RecordMap:
         if spec.map is not None:
             raw = _mapped(raw, spec, path)
         if place.field.type == "money":
-            stated = place.currency.search(record, path) if place.currency else currency
+            stated = stopwatch.search(place.currency, record, path) if place.currency else currency
             return read_amount(raw, unit=spec.unit or "decimal", currency=stated, field=path)
         return _converted(raw, spec, place.field, path)
 
     def _list(
         self, place: _Place, record: Mapping[str, Any], currency: str | None, path: str, stopwatch: Stopwatch
     ) -> list[dict[str, Any]] | None:
-        found = place.each.search(record, path) if place.each else None
+        found = stopwatch.search(place.each, record, path) if place.each else None
         if found is None:
             return None
         if not isinstance(found, list) or len(found) > ENTRIES_LIMIT:
@@ -134,6 +132,7 @@ class RecordMap:
 
 
 def _compiled(specs: FieldMap, fields: Mapping[str, Field]) -> _Entries:
+    """The fields. The total comes first: its currency is that of the lines, if they do not name one."""
     return {
         name: _Place(
             spec,
@@ -143,7 +142,7 @@ def _compiled(specs: FieldMap, fields: Mapping[str, Field]) -> _Entries:
             each=_expression(spec.each),
             entries=_compiled(spec.fields, fields[name].fields) if spec.fields else None,
         )
-        for name, spec in specs.items()
+        for name, spec in sorted(specs.items(), key=lambda each: each[0] != "total")
     }
 
 
