@@ -13,7 +13,7 @@ from bot.agent.agent import Team
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.cases.case import Priority
 from bot.conversation import Customer, ThreadRef
-from bot.guard.tool_results import ESCALATE
+from bot.guard.tool_results import ESCALATE, PREPARES
 from bot.store.cases import find_open
 from bot.store.database import Database
 
@@ -35,10 +35,6 @@ Reason = Literal[
 ]
 """`topic` is a topic of the desk file that always goes to a person. `crisis`, `harm`, `threat` and
 `fraud` are the classes of bot/desk/danger, for what its words have not found."""
-
-
-PREPARES = "prepare_"
-"""The beginning of the names of the tools of bot/desk/changes.py."""
 
 
 class CaseOpener(Protocol):

@@ -22,7 +22,16 @@ from bot.guard.claimed_actions import ClaimedAction, find_actions, find_bare, st
 from bot.guard.grounding import EpisodeEvidence
 from bot.guard.guardrails import OutputGate
 from bot.guard.letters import MARKUP, plain_letters
-from bot.guard.tool_results import ESCALATE, SEARCH, LookupRecord, amounts_of, figures_in, maps_in, read_records
+from bot.guard.tool_results import (
+    ESCALATE,
+    PREPARES,
+    SEARCH,
+    LookupRecord,
+    amounts_of,
+    figures_in,
+    maps_in,
+    read_records,
+)
 from bot.guard.values import Value, plain, read_values
 
 ACTIONS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
@@ -295,16 +304,21 @@ class Grounds:
             return True
         if any(each.bears(claim) for each in self.done):
             return True
-        if claim.form != "done" and self._are_quoted(claim.sentence, results):
+        if claim.form != "done" and self._are_quoted(claim.sentence):
             return True
         if claim.form == "stated" or (claim.form == "done" and claim.by_us and claim.orders):
             return _show(read_records(results), read_records(self.earlier), claim)
         return False
 
-    def _are_quoted(self, sentence: str, results: Iterable[ToolResult]) -> bool:
-        """Whether the sentence is in a help page, word for word."""
+    def _are_quoted(self, sentence: str) -> bool:
+        """Whether the sentence is in a help page or is the shop's reason for a refusal, word for word."""
         words = _WORD.findall(sentence)
-        pages = (*self.passages(), *(result.content for result in results if result.name == SEARCH))
+        results = (
+            result
+            for result in self.results()
+            if result.name.startswith(PREPARES) or (result.ok and result.name == SEARCH)
+        )
+        pages = (*self.passages(), *(result.content for result in results))
         return len(words) >= QUOTED and any(_holds_words(words, page) for page in pages)
 
 

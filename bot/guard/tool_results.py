@@ -19,6 +19,8 @@ SEARCH = "search_knowledge"
 """The tool that searches the knowledge base."""
 ESCALATE = "escalate_to_human"
 """The tool that calls a person."""
+PREPARES = "prepare_"
+"""The beginning of the names of the tools that prepare a change. They give the shop's own reason where they refuse."""
 LOOK_UPS = frozenset({"lookup_order", "list_my_orders", "check_shipping"})
 """Tools whose results are the shop's own records. What agents tell each other is not one."""
 

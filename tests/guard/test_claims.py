@@ -736,6 +736,15 @@ def test_a_sentence_of_a_passage_may_be_quoted_and_no_other() -> None:
     assert not other.feed("Your order was cancelled. ")
 
 
+def test_the_shops_reason_for_a_refusal_may_be_given_and_no_other_words() -> None:
+    reason = "Pesanan ini sudah dikirim, jadi tidak bisa lagi diubah atau dibatalkan."
+    content = orjson.dumps({"possible": False, "reason": reason}).decode()
+    refused = ToolResult("call_1", "prepare_cancel_order", content, ok=False)
+    assert claim_in(reason) is not None
+    assert claim_in(reason, refused) is None
+    assert claim_in("Pesanan ini sudah dikirim ulang kemarin.", refused) is not None
+
+
 def test_a_claim_in_disguise_is_still_one() -> None:
     table = [
         "I HAVE CANCELLED YOUR ORDER.",
