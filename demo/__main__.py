@@ -16,7 +16,7 @@ from pathlib import Path
 from demo.model.server import Pace
 from demo.opening import play_opening
 from demo.program import NotReady
-from demo.world import COMMAND, DESK_FILE, MANIFEST, PAGES, SHOPS, PortTaken, World, open_world
+from demo.world import COMMAND, DESK_FILE, MANIFEST, PAGES, POLICY_FILE, SHOPS, PortTaken, World, open_world
 
 DEFAULT_PORT = 8765
 TO_TRY = """  Try as Customer A:
@@ -46,6 +46,7 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
         port=options.port,
         kb=options.kb,
         desk=options.desk,
+        policy=options.policy,
         extra=dict(options.env),
         command=(*COMMAND, "--ingress-only") if options.ingress_only else COMMAND,
         pace=Pace(first=0.35 * options.pace, chunk=0.022 * options.pace),
@@ -137,6 +138,12 @@ def _parser() -> argparse.ArgumentParser:
         "--desk", type=_existing, default=os.environ.get("DESK_FILE") or str(DESK_FILE), help="the shop's desk file"
     )
     parser.add_argument("--shop", choices=SHOPS, default=SHOPS[0], help="which order system stands behind the desk")
+    parser.add_argument(
+        "--policy",
+        type=_existing,
+        default=os.environ.get("POLICY_PATH") or str(POLICY_FILE),
+        help="what the assistant may change for customers",
+    )
     parser.add_argument("--data", type=Path, help="keep database, index and log here (default: a temporary folder)")
     parser.add_argument("--env", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting")
     parser.add_argument(

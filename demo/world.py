@@ -30,8 +30,9 @@ MANIFEST = ROOT / "manifest.yml"
 PAGES = ROOT / "demo" / "kb.yml"
 """The invented shop's help pages, and a few notes that only its staff may see."""
 DESK_FILE = ROOT / "demo" / "desk.yml"
-POLICY_FILE = ROOT / "demo" / "policy.yml"
 """What the invented shop says about its desk: its name, its rules, its helplines."""
+POLICY_FILE = ROOT / "demo" / "policy.yml"
+"""What its assistant may change for customers, and when a person decides."""
 HOUSE_FILE = ROOT / "demo" / "house" / "shop.yml"
 """How Frontdesk reaches the house system of demo/house."""
 SHOPS = ("shop", "house")
@@ -111,6 +112,7 @@ async def open_world(
     port: int = 0,
     kb: Path = PAGES,
     desk: Path = DESK_FILE,
+    policy: Path = POLICY_FILE,
     environ: Mapping[str, str] = os.environ,
     extra: Mapping[str, str] | None = None,
     command: Sequence[str] = COMMAND,
@@ -125,7 +127,8 @@ async def open_world(
 
     `data` is the program's DATA_DIR and holds its log. `port` is the page's, 0 takes a free one. Of `environ` the
     program gets what every program needs, and the model's settings if OPENAI_API_KEY is among them; `extra` is
-    set on top. `tour_pace` is a factor of the tour's pauses. Raises PortTaken.
+    set on top, and `POLICY_PATH=` there lets nothing be changed. `tour_pace` is a factor of the tour's pauses. Raises
+    PortTaken.
     """
     notice, health_port = _notice(environ), free_port()
     program = Program(
@@ -166,7 +169,7 @@ async def open_world(
             "DATABASE_URL": f"sqlite+aiosqlite:///{data / 'frontdesk.db'}",
             "KB_PATH": str(kb),
             "DESK_FILE": str(desk),
-            "POLICY_PATH": str(POLICY_FILE),
+            "POLICY_PATH": str(policy),
             **(extra or {}),
             "PORT": str(health_port),
         }

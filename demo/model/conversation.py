@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,7 +18,12 @@ Json = dict[str, Any]
 PARCEL_HINTS = ("tracking", "parcel", "shipment")
 """Parts of an argument's name that make a tool one for parcels."""
 SEARCH_HINTS = ("query", "question", "search")
+PREPARES = "prepare_"
+"""The beginning of the names of tools that prepare a change."""
 
+COMMAS_TRIED = 20
+_SHORTENED = "[shortened]"
+"""The end of a result that was cut."""
 _SPEAKER = re.compile(r"^\[(customer|staff)[^\]\n]*\]\n?")
 _NEXT_SPEAKER = re.compile(r"(?m)^(?=\[(?:customer|staff)[^\]\n]*\]\n)")
 _BLOCK = re.compile(r"<(note|passages)>\n(.*?)\n</\1>", re.DOTALL)
@@ -30,6 +36,7 @@ _SHOWN = ' shown="above"'
 _BRACKETS = re.compile(r"\([^()\n]*\)")
 _HANDOVER = re.compile(r"(?:hand_?over|hand_?off|transfer)_to_", re.IGNORECASE)
 _ASK = re.compile(r"ask_", re.IGNORECASE)
+_CHOICES = "choices"
 _ONLY_NEXT = re.compile(
     r"\bonly (?:the one|the|this|one) (?:question|part|request)\b[^.]*\bnext message\b", re.IGNORECASE
 )
@@ -68,11 +75,15 @@ class Found:
     """The content as a JSON object, if it is one."""
 
     @property
-    def about(self) -> Literal["colleague", "parcel", "order", "pages", "orders", "else"]:
+    def about(self) -> Literal["colleague", "change", "choices", "parcel", "order", "pages", "orders", "else"]:
         """What was looked up, told by the call alone: the tool may have been another agent's."""
         names = " ".join(self.call.arguments).lower()
         if _ASK.match(self.call.name):
             return "colleague"
+        if self.call.name.startswith(PREPARES):
+            return "change"
+        if _CHOICES in self.call.name:
+            return "choices"
         if any(hint in names for hint in PARCEL_HINTS):
             return "parcel"
         if "order" in names:
@@ -110,6 +121,11 @@ class Offer:
         return self.name[match.end() :] if match else ""
 
     @property
+    def change(self) -> str:
+        """What it prepares, such as `cancel_order`; empty for any other tool."""
+        return self.name.removeprefix(PREPARES) if self.name.startswith(PREPARES) else ""
+
+    @property
     def wording(self) -> str:
         """Name and description in small letters, to find a tool by what it is for."""
         return f"{self.name} {self.description}".lower()
@@ -128,7 +144,7 @@ class Toolbox:
     @property
     def order(self) -> Offer | None:
         """Looks up one order by its number."""
-        return self._first(lambda offer: offer.argument("order"))
+        return self._first(lambda offer: offer.argument("order") and not (offer.change or _CHOICES in offer.name))
 
     @property
     def orders(self) -> Offer | None:
@@ -151,6 +167,16 @@ class Toolbox:
     def person(self) -> Offer | None:
         """Calls a human being."""
         return self._first(lambda offer: re.search(r"escalat|human|person", offer.name.lower()))
+
+    @property
+    def changes(self) -> Mapping[str, Offer]:
+        """Prepare a change of an order, by what they change, such as `cancel_order`."""
+        return {offer.change: offer for offer in self.offers if offer.change}
+
+    @property
+    def choices(self) -> Offer | None:
+        """Lists the variants of an article."""
+        return self._first(lambda offer: _CHOICES in offer.name)
 
     @property
     def handovers(self) -> tuple[Offer, ...]:
@@ -263,8 +289,19 @@ def object_in(text: str) -> Json | None:
     try:
         value = json.loads(text[start:])
     except (ValueError, RecursionError):
-        return None
+        return _begun_object(text[start:])
     return value if isinstance(value, dict) else None
+
+
+def _begun_object(text: str) -> Json | None:
+    """What is whole in an object that was cut: everything before one of its last commas."""
+    commas = [match.start() for match in re.finditer(",", text)]
+    for end in reversed(commas[-COMMAS_TRIED:] if text.endswith(_SHORTENED) else ()):
+        for closing in ("}", "]}", "}]}"):
+            with suppress(ValueError, RecursionError):
+                value = json.loads(text[:end] + closing)
+                return value if isinstance(value, dict) else None
+    return None
 
 
 def text_in(value: Json, *hints: str) -> str:

@@ -10,9 +10,21 @@ from typing import Literal, get_args
 import yaml
 
 Reason = Literal["security", "legal", "billing", "person", "upset", "change"]
-Change = Literal["cancel", "refund", "address", "faster", "items", "change"]
+Change = Literal["cancel", "refund", "address", "faster", "items", "change", "return"]
 CHANGES: tuple[Change, ...] = get_args(Change)
-"""What is to be done with an order. The first that is named counts."""
+"""What is to be done with an order. The first that is named counts; a return only where a tool prepares one."""
+Motive = Literal[
+    "damaged",
+    "wrong_item",
+    "not_as_described",
+    "too_slow",
+    "found_cheaper",
+    "mistake",
+    "changed_mind",
+    "other",
+]
+_MOTIVES: tuple[Motive, ...] = get_args(Motive)
+"""Why a change is wanted, in the words that shops use for it. The first that is named counts."""
 Chat = Literal["abilities", "maker", "mood", "insult"]
 _CHATS: tuple[Chat, ...] = get_args(Chat)
 Aspect = Literal["tracking", "carrier", "ships_to", "paid"]
@@ -53,6 +65,8 @@ class Wants:
     """Why a person should take over."""
     change: Change | None
     """What is to be done with an order. Whose order, the words beside it or the messages before may tell."""
+    returns: bool
+    """Wants to send something back."""
     orders: tuple[str, ...]
     """Order numbers, as shops write them; digits alone where the customer wrote no more."""
     parcels: tuple[str, ...]
@@ -118,6 +132,7 @@ def read_wants(text: str) -> Wants:
         agrees=_says("agreement", text) and _is_only(("agreement", "thanks"), text),
         person=_person(text),
         change=change,
+        returns=_says("returns", text) and not _is_inquiry(text),
         orders=orders,
         parcels=_tracking_numbers(_ORDER_NUMBER.sub(" ", text)),
         where=where,
@@ -159,11 +174,42 @@ def _person(text: str) -> Reason | None:
     return "upset" if _shouts(text) else None
 
 
+def motive_of(text: str) -> Motive | None:
+    """Why they want a change, as far as the words tell."""
+    text = " ".join(text[:READ_LIMIT].split())
+    return next((motive for motive in _MOTIVES if _says(f"reason_{motive}", text)), None)
+
+
+def wants_another(text: str) -> bool:
+    """Whether they want another size or colour of an article, and not less or more in the order."""
+    return _says("swaps", text[:READ_LIMIT])
+
+
+def wants_more(text: str) -> bool:
+    """Whether something is to be added."""
+    return _says("adds", text[:READ_LIMIT])
+
+
+def means_all(text: str) -> bool:
+    """Whether all of the things that were spoken of are meant."""
+    return _says("everything", text[:READ_LIMIT])
+
+
+def drops_it(text: str) -> bool:
+    """Whether nothing is to be done any more."""
+    return _says("drops", text[:READ_LIMIT])
+
+
+def _is_inquiry(text: str) -> bool:
+    """Whether it asks how something is done, or whether it was: the pages and the order tell."""
+    return _says("how", text) or (_says("inquires", text) and not _says("asks_you", text))
+
+
 def _change(text: str) -> Change | None:
-    """What is to be done; how it is done, and whether it was, the pages and the order tell."""
-    if _says("how", text) or (_says("inquires", text) and not _says("asks_you", text)):
+    """What is to be done."""
+    if _is_inquiry(text):
         return None
-    return next((change for change in CHANGES if _says(change, text)), None)
+    return next((change for change in CHANGES[:-1] if _says(change, text)), None)
 
 
 def _bare_numbers(text: str, *, where: bool) -> list[str]:

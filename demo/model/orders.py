@@ -10,6 +10,8 @@ from demo.model.requests import Request
 
 ARRIVED = frozenset({"delivered", "cancelled", "returned", "refunded"})
 """States in which nothing is on its way any more."""
+OVER = frozenset({"cancelled", "refunded"})
+"""States in which nothing can be cancelled or paid back any more."""
 
 
 def found_told(talk: Talk, wants: Wants, phrases: Phrases) -> list[str]:
@@ -44,7 +46,7 @@ def request_told(talk: Talk, request: Request, phrases: Phrases) -> list[str]:
 def state_told(found: Found, phrases: Phrases) -> str:
     """How far the order is, in one sentence; or why that cannot be told."""
     order, number = found.value or {}, number_of_order(found)
-    if failure := _failure(found, phrases, missing=phrases.order_missing.format(order=number)):
+    if failure := failure_told(found, phrases, missing=phrases.order_missing.format(order=number)):
         return failure
     state = phrases.order_states.get(state_of(order), phrases.order_states["unknown"])
     return phrases.order.format(order=number, status=state)
@@ -111,7 +113,7 @@ def _arrivals(number: str, parcels: Sequence[Found], request: Request, phrases: 
 def _told_order(found: Found, parcels: Iterable[Found], wants: Wants, phrases: Phrases) -> str:
     order = found.value or {}
     number = number_of_order(found)
-    if failure := _failure(found, phrases, missing=phrases.order_missing.format(order=number)):
+    if failure := failure_told(found, phrases, missing=phrases.order_missing.format(order=number)):
         return failure
     state = str(order.get("status", "unknown"))
     told = [phrases.order.format(order=number, status=phrases.order_states.get(state, phrases.order_states["unknown"]))]
@@ -136,7 +138,7 @@ def _told_order(found: Found, parcels: Iterable[Found], wants: Wants, phrases: P
 def _told_parcel(found: Found, phrases: Phrases) -> str:
     parcel, number = found.value or {}, _number_of(found)
     missing, silent = phrases.parcel_missing.format(number=number), phrases.tracking_silent.format(number=number)
-    if failure := _failure(found, phrases, missing=missing, silent=silent):
+    if failure := failure_told(found, phrases, missing=missing, silent=silent):
         return failure
     state = str(parcel.get("status", "unknown"))
     status = phrases.parcel_states.get(state, phrases.parcel_states["unknown"])
@@ -153,7 +155,7 @@ def _told_parcel(found: Found, phrases: Phrases) -> str:
 
 
 def _told_list(found: Found, parcels: Iterable[Found], wants: Wants, phrases: Phrases) -> str:
-    if failure := _failure(found, phrases, missing=phrases.no_orders):
+    if failure := failure_told(found, phrases, missing=phrases.no_orders):
         return failure
     orders = objects_in(found.value, "orders")
     if not orders:
@@ -170,7 +172,7 @@ def _told_list(found: Found, parcels: Iterable[Found], wants: Wants, phrases: Ph
     return "\n".join(lines)
 
 
-def _failure(found: Found, phrases: Phrases, *, missing: str, silent: str = "") -> str:
+def failure_told(found: Found, phrases: Phrases, *, missing: str, silent: str = "") -> str:
     """What to say when the tool had to say no; empty when it found something."""
     value = found.value
     if value is not None and value.get("available") is False:

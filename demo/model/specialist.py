@@ -6,6 +6,7 @@ a desk of one agent has them all and no colleagues.
 
 from collections.abc import Iterable, Sequence
 
+from demo.model.changing import change_calls, dropped, is_prepared
 from demo.model.conversation import (
     PARCEL_HINTS,
     SEARCH_HINTS,
@@ -43,7 +44,7 @@ def answer(talk: Talk) -> Reply:
     seen = phrases.image_unread.format(sizes=shown) if shown else unseen
     if seen and not without_names(talk.said):
         return Reply(f"{seen.rstrip('.')}: {phrases.ask_back}")
-    if words := small_talk(talk, wants, phrases):
+    if words := dropped(talk, language) or small_talk(talk, wants, phrases):
         return Reply(words)
     requests = read_requests(talk)
     topic = topic_of(requests)
@@ -107,6 +108,8 @@ def _order_calls(talk: Talk, request: Request) -> list[Call]:
     if request.unclear:
         return []
     wants = request.wants
+    if is_prepared(talk, request) and (request.orders or talk.results_about("orders")):
+        return change_calls(talk, request)
     calls = [*_each(talk.tools.order, ("order",), request.orders)]
     calls += _each(talk.tools.parcel, PARCEL_HINTS, request.parcels)
     if not request.orders and (request.listed or request.change) and talk.tools.orders:

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demo.model.conversation import Talk, objects_in, text_in
+from demo.model.changing import change_told, is_prepared
+from demo.model.conversation import Found, Talk, objects_in, text_in
 from demo.model.intents import Wants
 from demo.model.language import language_of
-from demo.model.orders import ARRIVED, failed, number_of_order, request_told, state_of, state_told
+from demo.model.orders import ARRIVED, OVER, failed, number_of_order, request_told, state_of, state_told
 from demo.model.phrases import Phrases
 from demo.model.quoting import (
     QUOTE_LIMIT,
@@ -208,6 +209,8 @@ def _told_change(talk: Talk, request: Request, phrases: Phrases, language: str) 
     if request.unclear:
         return request_told(talk, request, phrases), False
     found = [each for each in talk.results_about("order") if number_of_order(each) in request.orders]
+    if is_prepared(talk, request):
+        return _told_prepared(talk, request, found, phrases, language)
     if not found and (listed := _changeable(talk)) is not None:
         return _told_which(listed, request, phrases)
     if not found:
@@ -217,7 +220,7 @@ def _told_change(talk: Talk, request: Request, phrases: Phrases, language: str) 
     )
     if all(failed(each) for each in found):
         return told, False
-    done = [each for each in found if not failed(each) and state_of(each.value or {}) in ("cancelled", "refunded")]
+    done = [each for each in found if not failed(each) and state_of(each.value or {}) in OVER]
     if len(done) == len(found):
         return [*told, phrases.person_offer], False
     quote = passages_for(talk, request).quote
@@ -228,6 +231,22 @@ def _told_change(talk: Talk, request: Request, phrases: Phrases, language: str) 
     ]
     calls = request.named and request.change != "faster"
     return (told if calls else [*told[:-1], f"{told[-1]} {phrases.person_offer}"]), calls
+
+
+def _told_prepared(
+    talk: Talk, request: Request, found: Sequence[Found], phrases: Phrases, language: str
+) -> tuple[list[str], bool]:
+    """What the tools that prepare it say, and why it is not asked of them; whether a person is called."""
+    missing = [state_told(each, phrases) for each in found if failed(each)]
+    over = [
+        f"{state_told(each, phrases)} {phrases.person_offer}"
+        for each in found
+        if not failed(each) and state_of(each.value or {}) in OVER
+    ]
+    if found and len(missing) + len(over) == len(found):
+        return [*missing, *over], False
+    told = change_told(talk, request, phrases, language)
+    return [*missing, *over, *told.words], told.calls_person
 
 
 def _cannot(number: str, request: Request, phrases: Phrases) -> str:

@@ -1,7 +1,8 @@
 """Who buys at Fernwick, what they ordered, and where their parcels are. Dates hang on the moment of the start.
 
-Customer A   ORD-12345 on its way with UPS · ORD-67890 being packed · ORD-24680 in two parcels · ORD-31415 delivered 12
-             days ago, so it can be returned · ORD-13579 delivered long ago · one refunded
+Customer A   ORD-12345 on its way with UPS · ORD-67890 (89.50) and ORD-19283 (29.00) being packed · ORD-24680 in two
+             parcels · ORD-31415 delivered 12 days ago, so it can be returned · ORD-13579 delivered long ago · one
+             refunded
 Customer B   ORD-54321 on its way in Indonesia (IDR) · ORD-98760 lost · ORD-55501 to be picked up · one cancelled
 Guest C      ORD-33333: an order that a workspace guest must not be able to read through Slack
 """
@@ -100,6 +101,14 @@ def _customer_a(pen: "_Pen") -> None:
         status="label_created",
         expected=3.0,
         scans=[_Scan(-0.6, "Shipping label created, item not yet handed over", "Reno, NV, United States")],
+    )
+    pen.order(
+        "ORD-19283",
+        status="processing",
+        days=-6.5,
+        lines=[("var_socks_41", 2)],
+        shipping=0,
+        address=PORTLAND,
     )
     pen.order(
         "ORD-31415",

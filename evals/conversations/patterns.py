@@ -102,3 +102,10 @@ LITTLE_WORDS: Mapping[str, frozenset[str]] = {
 def words_of(text: str, language: str) -> int:
     """How many little words of the language are in the text."""
     return sum(word in LITTLE_WORDS[language] for word in re.findall(r"[^\W\d_]+", text.lower()))
+
+
+NEWER = re.compile(
+    r"newer question below|neuere Rückfrage|question plus récente|pregunta más reciente|pertanyaan yang lebih baru",
+    re.IGNORECASE,
+)
+"""What a preview of a change becomes as soon as another conversation asks for the same change."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evals.conversations.patterns import CASE, OFFER, OFFERING_QUESTION, REFUSAL
+from evals.conversations.patterns import CASE, NEWER, OFFER, OFFERING_QUESTION, REFUSAL
 
 Json = dict[str, Any]
 
@@ -72,6 +72,7 @@ class Reply:
             each for each in asked if OFFERING_QUESTION.search(each)
         ]
         has_button = any(name == "esc.accept" or name.startswith("act.") for name in self.buttons)
+        has_button = has_button or bool(NEWER.search(self.text))
         endings = {
             "case": bool(self.cases),
             "offered": has_button or bool(offers),
