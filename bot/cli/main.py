@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         serving = given.command in ("serve", "work", "check")
         settings = load_settings(os.environ, serving=serving, listening=given.command != "work")
-        configure_logging(settings.log_level, secrets=settings.secrets)
+        configure_logging(settings.log_level, secrets=(*settings.secrets, *_shop_secrets(settings)))
         if given.command in ("serve", "work") and settings.has_live_files:
             # It asks for files to be read again that are not even read yet. The default ends the process.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -264,6 +264,15 @@ def _days(text: str) -> int:
     if _count(text) > DAYS_LIMIT:
         raise argparse.ArgumentTypeError(f"it must be a number from 1 to {DAYS_LIMIT}")
     return int(text)
+
+
+def _shop_secrets(settings: Settings) -> tuple[str, ...]:
+    """The secrets that the connectors' files name, which no log line shows."""
+    if settings.shop_file is None:
+        return ()
+    from bot.shops.shop_file import secrets_of
+
+    return secrets_of(settings.shop_file, environ=os.environ)
 
 
 async def _run(given: argparse.Namespace, settings: Settings) -> int:

@@ -14,7 +14,7 @@ from pydantic import Field
 from bot.checked_files import FileFormat, KeyPath, Part
 from bot.errors import ConfigurationError
 from bot.shops.actions import Shop
-from bot.shops.declared.credentials import read_secret
+from bot.shops.declared.credentials import read_secret, read_secrets
 from bot.shops.declared.file import Secret
 from bot.shops.declared.reading import SETTING, address_fault, read_connector
 from bot.shops.declared.shop import open_declared_shop
@@ -81,6 +81,23 @@ async def open_shop_file(path: Path, *, environ: Mapping[str, str]) -> AsyncIter
                 raise ConfigurationError([f"{SETTING}: {path}: {token} is missing, empty or not readable"]) from None
             async with open_rest_shop(url, secret) as rest:
                 yield rest
+
+
+def secrets_of(path: Path, *, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The secrets that the files name, for logs to mask. Empty if a file has a fault: opening it says which."""
+    found: dict[str, str] = {}
+    try:
+        for connector in read_shop_file(path).connectors.values():
+            if isinstance(connector, RestConnector):
+                found[connector.token] = read_secret(connector.token, environ)
+                continue
+            file = read_connector(path.parent / connector.file)
+            secrets = read_secrets(file, environ, setting=SETTING)
+            known = {file.base_url, *(getattr(file.auth, name, "") for name in ("token_url", "client_id", "user"))}
+            found |= {name: value.get_secret_value() for name, value in secrets.items() if name not in known}
+    except (ConfigurationError, OSError, ValueError):
+        return ()
+    return tuple(found.values())
 
 
 def unprotected(path: Path) -> list[str]:

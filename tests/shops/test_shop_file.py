@@ -8,7 +8,7 @@ from bot.checked_files import FileFaulty
 from bot.errors import ConfigurationError
 from bot.integrations import check
 from bot.settings import load_settings
-from bot.shops.shop_file import open_shop_file, read_shop_file, unprotected
+from bot.shops.shop_file import open_shop_file, read_shop_file, secrets_of, unprotected
 from demo.house.server import open_house
 from demo.shop.server import open_shop
 from tests.shops.contract import CUSTOMER_A
@@ -64,6 +64,12 @@ def test_plain_http_to_another_machine_is_named(tmp_path: Path) -> None:
     path.write_text(REST.format(url="http://shop.example.com, insecure: true"))
     assert unprotected(path) == ["store"]
     assert unprotected(HOUSE) == []
+
+
+async def test_logs_mask_the_secrets_and_not_the_addresses_or_names() -> None:
+    async with open_house() as house:
+        assert secrets_of(HOUSE, environ=house.environment()) == (house.client_secret,)
+    assert secrets_of(HOUSE, environ={}) == ()
 
 
 def test_two_ways_to_the_shop_are_one_too_many(tmp_path: Path) -> None:
