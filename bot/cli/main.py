@@ -150,7 +150,7 @@ def _add_actions(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     verbs = commands.add_parser("actions", help="the changes of orders").add_subparsers(
         dest="verb", required=True, metavar="VERB"
     )
-    listing = verbs.add_parser("list", help="the newest actions")
+    listing = verbs.add_parser("list", help="the newest changes of orders")
     listing.add_argument("--open", action="store_true", help="only those that go on, or that staff must look at")
     listing.add_argument("--since", type=_since, metavar="DATE", help="offered since this day (UTC), as 2026-11-30")
     showing = verbs.add_parser("show", help="one action in full")

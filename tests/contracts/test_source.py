@@ -18,6 +18,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/links.py",
     "bot/cli/status.py",
     "bot/cli/report.py",
+    "bot/cli/actions.py",
     "bot/cli/cases.py",
     "bot/cli/desk.py",
     "bot/cli/policy.py",
