@@ -1,4 +1,4 @@
-"""What the guided tour plays: six journeys of the product, in the words of its customers and staff.
+"""What the guided tour plays: nine journeys of the product, in the words of its customers and staff.
 
 Three of them make the short tour of 40 seconds: what a support team asks first.
 
@@ -7,18 +7,33 @@ order       an order, asked for in Indonesian
 person      "a person, please", and the person who comes
 angry       a customer who has had enough
 draft       a reply that an agent has drafted and sends
+cancel      an order, cancelled by the customer's own press
+approve     the same above the limit: a colleague approves it
+lost        the shop acts, and its answer is lost
 killed      the product's process killed in the middle of an answer
 """
 
 from demo.program import Program
+from demo.shop.server import Fault, Shop
 from local_slack.page.guide import Guide, Journey, Playlist, Tour
 
 _A, _B, _STAFF = "U0CUSTOMERA", "U0CUSTOMERB", "U0AGENTA"
+_SMALL, _LARGE = "ORD-19283", "ORD-67890"
+"""Orders of Customer A that can be cancelled, within the limit of demo/policy.yml and above it."""
 _DM_A, _DM_B, _CASES = "D0CUSTOMERA", "D0CUSTOMERB", "C0AGENTS"
 
 
-def build_tour(program: Program, *, pace: float = 1.0) -> Tour:
-    """`pace`: a factor of all pauses."""
+def build_tour(program: Program, shop: Shop | None, *, pace: float = 1.0) -> Tour:
+    """`shop`: the one in which orders are changed, if there is one. `pace`: a factor of all pauses."""
+
+    async def cancel(guide: Guide) -> None:
+        await _cancel(guide, shop)
+
+    async def approve(guide: Guide) -> None:
+        await _approve(guide, shop)
+
+    async def lost(guide: Guide) -> None:
+        await _lost(guide, shop)
 
     async def killed(guide: Guide) -> None:
         await _killed(guide, program)
@@ -31,10 +46,15 @@ def build_tour(program: Program, *, pace: float = 1.0) -> Tour:
         Journey("person", "“A person, please”", "The team gets a card, and words cross both ways.", _person),
         Journey("angry", "An angry customer", "No machine argues: the case goes up, urgent and summed up.", _angry),
         Journey("draft", "A drafted reply", "Proposed from the help page, read and sent by a person.", _draft),
+        Journey(
+            "cancel", "Cancel an order", "Words change nothing: the customer presses Yes, and code does it.", cancel
+        ),
+        Journey("approve", "Above the limit", "The same for more money: a colleague approves it first.", approve),
+        Journey("lost", "The answer is lost", "The shop acts and says nothing: asked again, with the same key.", lost),
         Journey("killed", "Killed mid-answer", "The light goes out, and nothing is lost or said twice.", killed),
     )
     short = Playlist("short", "Play 40 seconds", ("angry", "draft", "killed"))
-    long = Playlist("long", "Play all, 90 seconds", [each.id for each in journeys])
+    long = Playlist("long", "Play 90 seconds", ("question", "order", "person", "cancel", "approve", "lost", "killed"))
     return Tour(journeys, "See it work", pace, (short, long))
 
 
@@ -149,3 +169,51 @@ async def _killed(guide: Guide, program: Program) -> None:
     await guide.is_answered("left")
     guide.tells("Above, the whole answer, once and in its place; here, the answer to what came meanwhile.")
     await guide.pauses(2)
+
+
+async def _cancel(guide: Guide, shop: Shop | None) -> None:
+    await _asks_to_cancel(guide, shop, _SMALL, "The order is looked up, and the rules of the shop are checked by code.")
+    guide.tells("Until Yes is pressed nothing changes, whatever anyone writes.")
+    await guide.pauses(2)
+    await guide.presses("left", "act.yes")
+    await guide.reads("left", "white_check_mark")
+    guide.tells("Done, once, with the shop's reference. No model was asked after the press.")
+    await guide.pauses(2)
+
+
+async def _approve(guide: Guide, shop: Shop | None) -> None:
+    await _asks_to_cancel(guide, shop, _LARGE, "More than 50.00: the shop's rules want a colleague to look at it.")
+    await guide.presses("left", "act.yes")
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.finds("right", "appr.yes")
+    guide.tells("Who asks, for what, and which rule wants it: one press approves it.")
+    await guide.pauses(2.5)
+    await guide.presses("right", "appr.yes")
+    await guide.shows("left", _A, _DM_A, guide.thread("left"))
+    await guide.reads("left", "white_check_mark")
+    guide.tells("Approved and done, and the customer reads it where they asked.")
+    await guide.pauses(2)
+
+
+async def _lost(guide: Guide, shop: Shop | None) -> None:
+    if shop is not None:
+        shop.add_fault(Fault("act_then_500"))
+    await _asks_to_cancel(guide, shop, _SMALL, "This time the shop will act, and its answer will be lost.")
+    await guide.presses("left", "act.yes")
+    guide.tells("Nobody knows whether it went through. It is asked again with the same key, and never done twice.")
+    await guide.reads("left", "white_check_mark")
+    guide.tells("Found out: it was done, once. The inspector has both requests with their key.")
+    await guide.pauses(2)
+
+
+async def _asks_to_cancel(guide: Guide, shop: Shop | None, order: str, words: str) -> None:
+    """Until the details are shown."""
+    if shop is not None:
+        shop.restore(order)
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.shows("left", _A, _DM_A)
+    guide.tells("A customer wants an order cancelled.")
+    await guide.writes("left", f"Please cancel {order}, I changed my mind.")
+    guide.tells(words)
+    await guide.finds("left", "act.yes")
+    await guide.pauses(1.5)

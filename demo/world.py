@@ -19,7 +19,7 @@ from demo.house.server import House, open_house
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
 from demo.ports import free_port
 from demo.program import Program
-from demo.shop.server import Shop, open_shop
+from demo.shop.server import Call, Shop, open_shop
 from demo.tour import build_tour
 from local_slack.manifest import read_manifest
 from local_slack.server import addresses, open_workspace
@@ -139,6 +139,12 @@ async def open_world(
         health=f"http://127.0.0.1:{health_port}/healthz",
     )
     async with AsyncExitStack() as stack:
+        shop: Shop | House
+        if shop_kind == "house":
+            shop = await stack.enter_async_context(open_house())
+        else:
+            shop = await stack.enter_async_context(open_shop())
+        changed = shop if isinstance(shop, Shop) else None
         try:
             workspace = await stack.enter_async_context(
                 open_workspace(
@@ -147,7 +153,7 @@ async def open_world(
                     rate_limits=rate_limits,
                     hint=HINT,
                     notice=notice,
-                    tour=build_tour(program, pace=tour_pace),
+                    tour=build_tour(program, changed, pace=tour_pace),
                     config=read_manifest(manifest) | {"team": {"name": _shop_name()}},
                 )
             )
@@ -157,11 +163,6 @@ async def open_world(
             ) from error
         real = bool(environ.get("OPENAI_API_KEY"))
         stand_in = None if real else await stack.enter_async_context(open_stand_in(pace=pace))
-        shop: Shop | House
-        if shop_kind == "house":
-            shop = await stack.enter_async_context(open_house())
-        else:
-            shop = await stack.enter_async_context(open_shop())
         program.environment = {
             **_inherited(environ, real_model=real),
             **_settings(workspace, shop, stand_in),
@@ -173,10 +174,19 @@ async def open_world(
             **(extra or {}),
             "PORT": str(health_port),
         }
+        if changed is not None:
+            changed.on_call = lambda call: _note_call(workspace, call)
         program.on_asked = lambda what: workspace.note("act", what)
         stack.push_async_callback(program.stop)
         await program.start()
         yield World(workspace, stand_in, shop, program, notice, shop_name(desk))
+
+
+def _note_call(workspace: Workspace, call: Call) -> None:
+    """Show a call to the shop in the page's inspector, with its key."""
+    told = {"text": f"key {call.key}" if call.key else "", "error": f"HTTP {call.status}" if call.status >= 400 else ""}
+    ok = 0 < call.status < 400
+    workspace.note("outside", f"shop {call.method} {call.path}", ok=ok, detail=told | {"status": str(call.status)})
 
 
 def _shop_name() -> str:

@@ -467,7 +467,8 @@ class Workspace:
         return self.counter
 
     def note(self, kind: str, name: str, *, ok: bool = True, detail: Any = None) -> None:
-        """Keep one line for the inspector; kind is call, delivery, ack, retry, act or error."""
+        """Keep one line for the inspector; kind is call, delivery, ack, retry, act, outside (what the
+        app does elsewhere, as who started it tells) or error."""
         self._entries += 1
         entry = {"id": self._entries, "time": self.clock.time(), "kind": kind, "name": name, "ok": ok}
         self.log.append(entry | {"detail": detail})

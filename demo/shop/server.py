@@ -12,7 +12,7 @@ GET  /_local/calls            what was asked, in order, with the keys
 import hmac
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -58,6 +58,8 @@ class Shop:
     """Path and query of what was asked, in order; the `_local` ones left out."""
     calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     """The same with what came of it, in the order in which it ended."""
+    on_call: Callable[[Call], None] = lambda call: None
+    """Is told of each."""
 
     def add_fault(self, fault: Fault) -> None:
         """Let it happen from now on; "none" ends all others."""
@@ -65,6 +67,12 @@ class Shop:
             self.faults.clear()
         else:
             self.faults.append(fault)
+
+    def restore(self, order_id: str) -> None:
+        """Let an order be as it was at the start."""
+        fresh = seed(datetime.now(UTC))
+        self.records.orders[order_id] = fresh.orders[order_id]
+        self.records.pieces.update({key: pieces for key, pieces in fresh.pieces.items() if key[0] == order_id})
 
     def next_fault(self, method: str, path: str) -> Fault | None:
         """The fault for this request, counted down."""
@@ -148,7 +156,9 @@ def _logged(shop: Shop) -> Any:
         finally:
             key = request.headers.get("Idempotency-Key") or request.match_info.get("key", "")
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
-            shop.calls.append(Call(at, request.method, request.path_qs, key, status))
+            call = Call(at, request.method, request.path_qs, key, status)
+            shop.calls.append(call)
+            shop.on_call(call)
 
     return log
 

@@ -162,7 +162,7 @@ def _half(side: str, picture: Picture) -> Html:
 
 
 def _inspector() -> Html:
-    kinds = ("all", "call", "delivery", "ack", "retry", "act", "error")
+    kinds = ("all", "call", "delivery", "ack", "retry", "act", "outside", "error")
     filters = [
         element(
             "button",

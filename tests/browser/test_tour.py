@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_the_tour_is_open_at_first_and_closed_afterwards(page: Page) -> None:
-    await expect(page.locator("#tour .journey")).to_have_count(6)
+    await expect(page.locator("#tour .journey")).to_have_count(9)
     await shoot(page, "tour-1-open")
     await page.locator("#tour-question").focus()
     await page.keyboard.press("Escape")
@@ -113,3 +113,11 @@ async def play(page: Page, name: str) -> None:
     """From the click to the end of the journey."""
     await page.locator(f"#tour-{name}").click()
     await expect(page.locator(f"#tour-{name}")).to_have_attribute("data-state", "played", timeout=3 * PATIENCE)
+
+
+@pytest.mark.parametrize("journey", ["cancel", "approve", "lost"])
+async def test_an_order_is_cancelled_by_a_press(page: Page, journey: str) -> None:
+    await play(page, journey)
+    done = page.locator(f"{CUSTOMER} .thread .message").last
+    await expect(done).to_contain_text("Done.")
+    await shoot(page, f"tour-6-{journey}")
