@@ -218,7 +218,6 @@ class Deciding:
             if action.due is not None and now >= action.due:
                 return "expired", await self._end(tx, steps.expire(action, now=now), action)
             await actions.vote(tx, action, press.user, "approve", now=now)
-            await note(tx, action, "vote", press.user, now=now, vote="approve")
             by = await actions.approvers(tx, action)
             if len(by) < (2 if action.rules.get("second_person") else 1):
                 await outbox.add(tx, self.preparing.messages.one_more(action, by=by), now=now)
@@ -228,6 +227,7 @@ class Deciding:
                 await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
                 await outbox.add(tx, self.preparing.messages.decided(changed, by=by), now=now)
                 ended = "approved"
+            await note(tx, changed, "vote", press.user, now=now, vote="approve")
         failpoint("vote_stored")
         self.preparing.outbox.wake()
         self.runner.wake()
