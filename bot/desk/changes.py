@@ -7,8 +7,9 @@ bargain with. Money, rights and rules are never arguments.
 
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, get_args
+from unicodedata import category, normalize
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
 from bot.actions.checking import NeedsMore
 from bot.actions.preparing import ChangeRequest, Prepared, Preparing
@@ -16,7 +17,7 @@ from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import ShopCustomer
 from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, read_order_number, shop_customer
 from bot.language.sentences import language_for
-from bot.shops.actions import ActionKind, Arguments, LineQuantity, Reason, Swap
+from bot.shops.actions import ActionKind, Arguments, LineId, LineQuantity, Reason, Swap
 from bot.shops.port import Address, ShopUnavailable
 
 CHOICES_SHOWN = 30
@@ -25,9 +26,11 @@ CHOICES_SHOWN = 30
 # The model reads these tools with every request, so their schemas are as short as they can be. Code checks the rest.
 
 _TEXT = {"type": "string"}
+_SEEN_AS = {"Cc": " ", "Zl": " ", "Zp": " ", "Cf": "", "Cs": "", "Co": ""}
+"""What stands in an address in place of characters of these categories: of control, of direction, without width."""
 Number = Annotated[str, Field(max_length=64), AfterValidator(read_order_number), WithJsonSchema(_TEXT)]
 Why = Annotated[Reason, WithJsonSchema(_TEXT | {"enum": list(get_args(Reason))})]
-Line = Annotated[str, Field(min_length=1, max_length=64), WithJsonSchema(_TEXT)]
+Line = Annotated[LineId, WithJsonSchema(_TEXT)]
 Method = Annotated[str, Field(max_length=64), WithJsonSchema(_TEXT)]
 
 
@@ -46,11 +49,11 @@ class Choice(_Strict):
     """Another variant for a line."""
 
     line: Line
-    variant: Annotated[str, Field(min_length=1, max_length=64)]
+    variant: LineId
 
 
 class NewAddress(_Strict):
-    """An address that the customer has just written."""
+    """An address that the customer has just written, without what nobody can see."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     line1: Annotated[str, Field(min_length=1, max_length=100)]
@@ -59,6 +62,15 @@ class NewAddress(_Strict):
     city: Annotated[str, Field(min_length=1, max_length=80)]
     region: Annotated[str, Field(max_length=60)]
     country: Annotated[str, Field(min_length=2, max_length=60)]
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_it_is_seen(cls, text: object) -> object:
+        """What is confirmed must be what is seen: no character that hides, turns or breaks others."""
+        if not isinstance(text, str):
+            return text
+        seen = (_SEEN_AS.get(category(each), each) for each in normalize("NFC", text))
+        return " ".join("".join(seen).split())
 
 
 def _object(**fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,14 +74,15 @@ RefusalReason = Literal[
 """Why a shop refused, in its connector's words. `changed`: the order is not as it was when the customer was asked."""
 
 _NO_LONGER_THAN = 40
-_Id = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
+LineId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
+"""The id of a line or of a variant."""
 
 
 @checked(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class LineQuantity:
     """Some pieces of one line of an order."""
 
-    line: _Id
+    line: LineId
     """`OrderLine.id`."""
     quantity: Annotated[int, Field(strict=True, ge=1, le=1_000)]
 
@@ -90,8 +91,8 @@ class LineQuantity:
 class Swap:
     """One line of an order that becomes another variant of the same product."""
 
-    line: _Id
-    variant: _Id
+    line: LineId
+    variant: LineId
 
 
 @checked(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
