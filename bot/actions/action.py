@@ -101,6 +101,14 @@ def mark(action: Action, worker: str, *, now: float) -> Action:
     return replace(action, state="executing", attempts=action.attempts + 1, worker=worker, sent_at=sent_at, due=None)
 
 
+def doubt(action: Action, *, now: float) -> Action:
+    """The shop has forgotten the key by now, so the request is not repeated."""
+    _must_be(action, "ready")
+    if not action.attempts:
+        raise ActionMovedOn(action)
+    return replace(action, state="unknown", due=now)
+
+
 def lose(action: Action, *, now: float) -> Action:
     """The process that was sending it is gone."""
     _must_be(action, "executing")
@@ -125,11 +133,14 @@ def settle(action: Action, outcome: Outcome, *, now: float, has_key: bool) -> Ac
             return replace(_ended(action, outcome.state, now=now), reference=reference)
         case "refused" if outcome.reason == "key_reused":
             return _ended(action, "stuck", "key_reused", now=now)
+        case "refused" if action.state == "executing" and action.attempts > 1:
+            # The shop may refuse the repetition because the first request took effect meanwhile.
+            return _unsettled(action, now=now)
         case "refused":
             return _ended(action, "refused", outcome.reason or "other", now=now)
         case "unavailable" if action.state == "executing" and action.attempts == 1:
             return _ended(action, "failed", "unreachable", now=now)
-        case "not_found" if has_key:
+        case "not_found" if has_key and action.looks < len(LOOK_DELAYS):
             return replace(action, state="ready", worker="", due=now + _pause(action))
         case _:
             return _unsettled(action, now=now)
@@ -140,7 +151,7 @@ def answer_for(action: Action, *, was_done: bool, now: float) -> Action:
     if action.state not in ("stuck", "partly") or action.settled:
         raise ActionMovedOn(action)
     if action.state == "partly":
-        return replace(action, settled=True)
+        return replace(action, settled=True, reason="rest_done" if was_done else "rest_not_done")
     ended = _ended(action, "done" if was_done else "failed", "found_by_staff", now=now)
     return replace(ended, settled=True)
 

@@ -57,6 +57,8 @@ Ended = Literal[
     "under_way",
     "own_action",
     "offered_again",
+    "told",
+    "not_possible",
 ]
 HOUR = 3600.0
 OVER_HOURLY = "more was changed within an hour than the rules allow: staff have to approve the rest"
@@ -202,7 +204,13 @@ class Deciding:
             return "cannot_check", action
         prepared = await self.preparing.renew(action, customer)
         self.preparing.outbox.wake()
-        return ("offered_again" if prepared.state == "offered" else "under_way"), action
+        match prepared.state:
+            case "offered":
+                return "offered_again", action
+            case "under_way":
+                return "under_way", action
+            case _:
+                return ("told" if prepared.words else "not_possible"), action
 
     async def approve(self, press: Press) -> tuple[Ended, Action | None]:
         """One vote. With as many as the rules ask for, the action runs."""
@@ -243,8 +251,11 @@ class Deciding:
             press, "taken_over", lambda action, now: steps.withdraw(action, "with_people", now=now)
         )
         # A press that is repeated after a crash finds the action withdrawn and the case open.
-        is_ours = ended == "taken_over" or (action is not None and action.reason == "with_people")
-        if action is None or not is_ours:
+        if action is None:
+            return ended, None
+        async with self.preparing.database.transaction() as tx:
+            is_theirs = await actions.has_voted(tx, action, press.user, "taken_over")
+        if not is_theirs:
             return ended, action
         customer = await self.identify(action.customer)
         if customer is not None:
@@ -275,8 +286,7 @@ class Deciding:
                 return "moved_on", error.action
             changed = await self._change(tx, action, after)
             await note(tx, changed, "settled", press.user, now=now, was_done=str(was_done))
-            if changed.state != "partly":
-                await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
+            await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
         self.preparing.outbox.wake()
         return "settled", changed
 

@@ -153,6 +153,9 @@ class ActionRunner:
             if fault is not None:
                 await self._settle_unsent(action, fault)
                 return
+        elif not _has_key(action, now=self._now()):
+            await self._step(action, lambda one: steps.doubt(one, now=self._now()), "lost")
+            return
         began = self.preparing.clock.monotonic()
         marked = await self._step(action, lambda one: steps.mark(one, self.member.id, now=self._now()), "sent")
         failpoint("action_marked")
@@ -175,11 +178,11 @@ class ActionRunner:
             order = await self.preparing.shop.get_order(customer.shop, arguments.order) if arguments.order else None
             if facts_hash(order) != action.facts_hash:
                 return Outcome("refused", "changed")
-            if action.kind not in self.preparing.policy().kinds:
-                return Outcome("refused", "not_allowed")
+            return await self.preparing.what_has_changed(action, customer, order)
+        except NeedsMore:
+            return Outcome("refused", "not_allowed")
         except ShopUnavailable:
             return Outcome("unavailable")
-        return None
 
     async def _settle_unsent(self, action: Action, fault: Outcome) -> None:
         """End an action of which nothing was sent."""
@@ -194,14 +197,17 @@ class ActionRunner:
                 await self._step(action, lambda one: steps.withdraw(one, "no_longer_allowed", now=now), "ended")
 
     async def _renew(self, action: Action) -> None:
-        """Show it as it would be now. The customer has read that nothing was changed, so this can fail."""
+        """Show it as it would be now. If that cannot be, say that it was not done, and name the way to a person."""
         customer = await self.identify(action.customer)
-        if customer is None:
-            return
-        try:
-            await self.preparing.renew(action, customer)
-        except (ShopUnavailable, NeedsMore) as error:
-            logger.info("a change is not offered again", extra={"action": action.ref, "reason": str(error)})
+        is_told = False
+        if customer is not None:
+            with contextlib.suppress(ShopUnavailable, NeedsMore):
+                prepared = await self.preparing.renew(action, customer)
+                is_told = prepared.state == "offered" or bool(prepared.words)
+        if not is_told:
+            async with self.preparing.database.transaction() as tx:
+                ended = await actions.find(tx, action.ref) or action
+                await outbox.add(tx, self.preparing.messages.end(ended), now=self._now())
         self.preparing.outbox.wake()
 
     async def _find_out(self, action: Action) -> None:
@@ -319,8 +325,11 @@ def _request(action: Action) -> ActionRequest:
 def _is_wrong(action: Action, outcome: Outcome) -> bool:
     """Whether what moved is not what was confirmed. If only some lines took effect, it can be less."""
     moved = outcome.money
-    if moved is None or moved.minor == 0:
+    if moved is None:
         return False
+    if moved.minor == 0:
+        # The money of a return follows when the articles have arrived.
+        return action.money != 0 and action.kind != "return_items"
     if moved.currency != action.currency or moved.minor * action.money < 0:
         return True
     return abs(moved.minor) > abs(action.money) if outcome.state == "partly" else moved.minor != action.money

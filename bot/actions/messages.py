@@ -18,6 +18,9 @@ from bot.views import action_cards
 
 SILENT_ENDS = frozenset({"declined", "expired", "withdrawn"})
 """States that need no message of their own, because nothing was done: the preview says so."""
+TOLD_AFTER_YES = frozenset({"", "identity_changed", "no_longer_allowed", "tampered"})
+"""Why an action ends like that after its customer's yes, without their doing. They wait for an answer, so they get one.
+"""
 
 
 def offer_key(action: Action) -> str:
@@ -66,8 +69,8 @@ class ActionMessages:
         if action.is_nobodys:
             return []
         rows = [self.stands(action, now=now)]
-        if not action.is_open and action.state not in SILENT_ENDS:
-            rows.append(self._end(action))
+        if not action.is_open and (action.state not in SILENT_ENDS or _is_waited_for(action)):
+            rows.append(self.end(action))
         return rows
 
     def cannot(self, action: Action, words: str) -> Outgoing:
@@ -77,7 +80,8 @@ class ActionMessages:
             f"act/{action.ref}/cannot", "post", thread.channel, {"text": escape(words)}, thread_ts=thread.ts
         )
 
-    def _end(self, action: Action) -> Outgoing:
+    def end(self, action: Action) -> Outgoing:
+        """The message that tells the end, once."""
         card = action_cards.ended(
             self.sentences, action, turn=turn_of(action), lines=action.preview.get("done_lines", ())
         )
@@ -116,6 +120,11 @@ class ActionMessages:
             parent=card_key(case),
             case_id=case.id,
         )
+
+
+def _is_waited_for(action: Action) -> bool:
+    """Whether the customer said yes and was not told the end yet."""
+    return action.confirmed_at is not None and action.state != "declined" and action.reason in TOLD_AFTER_YES
 
 
 def _payload(card: Card) -> dict[str, object]:

@@ -33,6 +33,7 @@ from bot.shops.actions import (
     Arguments,
     KindSpec,
     NotSupported,
+    Outcome,
     ProductBackend,
     Quote,
     digest,
@@ -147,8 +148,13 @@ class Preparing:
         order: Order | None,
         arguments: Arguments,
         products: Mapping[str, Product],
+        *,
+        besides: int = 0,
     ) -> Judged:
-        """Ask the shop what it would cost, and the rules whether it may be done. Raises ShopUnavailable."""
+        """Ask the shop what it would cost, and the rules whether it may be done. Raises ShopUnavailable.
+
+        `besides` is the id of the action itself, which does not count among what the customer has had done.
+        """
         async with self.database.transaction() as tx:
             done = await actions.of_subject(tx, subject_of(order, customer), states=("done",))
             recent = await cases.count_since(tx, user, self.clock.now() - CASE_DAYS * DAY)
@@ -157,7 +163,7 @@ class Preparing:
             kind=kind,
             order=order,
             arguments=arguments,
-            customer=await self._customer_facts(customer),
+            customer=await self._customer_facts(customer, besides=besides),
             cases_30d=recent,
             now=datetime.fromtimestamp(self.clock.now(), UTC),
             zone=ZoneInfo(self.zone),
@@ -179,6 +185,29 @@ class Preparing:
         judgement = policy.judge(rules, kind, facts, money=money.minor, currency=money.currency)
         return Judged(order, arguments, quote, judgement, facts_hash(order), facts)
 
+    async def what_has_changed(self, action: Action, customer: Customer, order: Order | None) -> Outcome | None:
+        """Why an action may not be sent any more, although the order is as it was: the rules, or the shop's quote.
+
+        Raises:
+            ShopUnavailable: the shop does not say.
+            NeedsMore: what was confirmed does not exist any more.
+        """
+        rules, kind = self.policy(), cast("ActionKind", action.kind)
+        spec = (await self.shop.kinds()).get(kind)
+        if customer.shop is None or spec is None or kind not in rules.kinds:
+            return Outcome("refused", "not_allowed")
+        products = await self._products(customer.shop, order, kind)
+        arguments = check(kind, order, Arguments.read(action.arguments), spec=spec, products=products)
+        judged = await self.judge(
+            rules, customer.user, customer.shop, kind, order, arguments, products, besides=action.id
+        )
+        if judged.judgement.outcome in ("refuse", "person", "ask"):
+            return Outcome("refused", "not_allowed")
+        money = judged.quote.money or Money(0, "")
+        return (
+            Outcome("refused", "changed") if (money.minor, money.currency) != (action.money, action.currency) else None
+        )
+
     async def renew(self, action: Action, customer: Customer) -> Prepared:
         """Prepare the same once more, as the order is now, and show it in the same thread.
 
@@ -189,8 +218,7 @@ class Preparing:
         if customer.shop is None:
             return Prepared("not_offered")
         language = language_for(action.language)
-        origin = f"{action.origin.partition('/again/')[0]}/again/{action.ref}"
-        wanted = ChangeRequest(customer, customer.shop, action.thread, origin, language)
+        wanted = ChangeRequest(customer, customer.shop, action.thread, _again(action), language)
         arguments = Arguments.read(action.arguments)
         prepared = await self.prepare(wanted, cast("ActionKind", action.kind), arguments)
         async with self.database.transaction() as tx:
@@ -267,12 +295,14 @@ class Preparing:
         new = self._action(wanted, kind, spec, judged, rules, subject=subject, key=str(uuid.uuid4()))
         async with self.database.transaction() as tx:
             await lock(tx, f"action/{subject}")
-            before = await actions.prepared(tx, new.origin, kind, new.arguments_hash)
-            if before is not None:
-                return Prepared("offered", before)
+            while (before := await actions.prepared(tx, new.origin, kind, new.arguments_hash)) is not None:
+                if before.state == "offered":
+                    return Prepared("offered", before)
+                # It has ended, so what is asked for once more is another action.
+                new = replace(new, origin=_again(before))
             if await actions.is_taken(tx, subject):
                 return Prepared("under_way")
-            in_turn = await actions.of_origin(tx, new.origin, states=("offered",))
+            in_turn = await actions.of_origin(tx, wanted.origin, states=("offered",))
             since = await actions.offered_since(tx, wanted.customer.user, now - 3600.0)
             if len(in_turn) >= OFFERS_A_TURN or since >= self.offers_an_hour:
                 return Prepared("too_many")
@@ -368,12 +398,12 @@ class Preparing:
         found = [await self.shop.track(customer, each.tracking_number) for each in order.parcels[:PARCELS_READ]]
         return [each for each in found if each is not None]
 
-    async def _customer_facts(self, customer: ShopCustomer) -> CustomerFacts:
+    async def _customer_facts(self, customer: ShopCustomer, *, besides: int) -> CustomerFacts:
         orders = await self.shop.list_orders(customer)
         now = self.clock.now()
         async with self.database.transaction() as tx:
             refunds = await actions.refunds_since(tx, customer.id, now - FACT_DAYS * DAY)
-            today = await actions.sums_of(tx, since=now - DAY, currency="", shop_customer=customer.id)
+            today = await actions.sums_of(tx, since=now - DAY, currency="", shop_customer=customer.id, besides=besides)
         first = min((order.placed_at for order in orders), default=None)
         return CustomerFacts(
             orders_count=len(orders), refunds_90d=refunds, actions_today=today.actions, first_order_at=first
@@ -421,6 +451,11 @@ def facts_hash(order: Order | None) -> str:
         [parcel.tracking_number for parcel in order.parcels],
         None if order.address is None else asdict(order.address),
     )
+
+
+def _again(before: Action) -> str:
+    """The origin of what is prepared once more in the place of an action that has ended."""
+    return f"{before.origin.partition('/again/')[0]}/again/{before.ref}"
 
 
 def _as_stored(judgement: Judgement) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, read_order_nu
 from bot.language.sentences import language_for
 from bot.shops.actions import ActionKind, Arguments, LineId, LineQuantity, Reason, Swap
 from bot.shops.port import Address, ShopUnavailable
+from bot.shops.wire import one_line
 
 CHOICES_SHOWN = 30
 """Variants of one article that are listed."""
@@ -52,16 +53,32 @@ class Choice(_Strict):
     variant: LineId
 
 
+def _not_empty(text: str) -> str:
+    if not text:
+        raise ValueError("must not be empty")
+    return text
+
+
+def _plain(text: str) -> str:
+    """One line without anything invisible and without marks of mrkdwn, so that it cannot look like our own words."""
+    return one_line(100)(text.translate(_NO_MARKS))
+
+
+_NO_MARKS = str.maketrans("", "", "*_~`|<>")
+Part = Annotated[str, Field(max_length=100), AfterValidator(_plain)]
+Needed = Annotated[Part, AfterValidator(_not_empty)]
+
+
 class NewAddress(_Strict):
     """An address that the customer has just written, without what nobody can see."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    line1: Annotated[str, Field(min_length=1, max_length=100)]
-    line2: Annotated[str, Field(max_length=100)]
-    postal_code: Annotated[str, Field(max_length=20)]
-    city: Annotated[str, Field(min_length=1, max_length=80)]
-    region: Annotated[str, Field(max_length=60)]
-    country: Annotated[str, Field(min_length=2, max_length=60)]
+    name: Needed
+    line1: Needed
+    line2: Part
+    postal_code: Part
+    city: Needed
+    region: Part
+    country: Needed
 
     @field_validator("*", mode="before")
     @classmethod

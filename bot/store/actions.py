@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.conversation import ThreadRef
 from bot.store import schema
 from bot.store.cases import ERASED
-from bot.store.statements import begins_any, in_batches, insert_new
+from bot.store.statements import begins, begins_any, in_batches, insert_new
 
 State = Literal[
     "offered",
@@ -188,11 +188,10 @@ async def left_to_people(tx: AsyncConnection) -> list[Action]:
 
 
 async def of_origin(tx: AsyncConnection, origin: str, *, states: Sequence[State]) -> list[Action]:
-    """What was prepared for it and is in one of these states."""
+    """What was prepared for it, at first or again, and is in one of these states."""
     table = schema.action
-    rows = await tx.execute(
-        select(table).where(table.c.origin == origin, table.c.state.in_(states)).order_by(table.c.id)
-    )
+    where = or_(table.c.origin == origin, begins(table.c.origin, f"{origin}/again/"))
+    rows = await tx.execute(select(table).where(where, table.c.state.in_(states)).order_by(table.c.id))
     return [_action(row) for row in rows]
 
 
@@ -261,10 +260,15 @@ class Sums:
     money: int
 
 
-async def sums_of(tx: AsyncConnection, *, since: float, currency: str, shop_customer: str | None = None) -> Sums:
-    """What one customer of the shop, or all of them, confirmed since then. The money is of one currency."""
+async def sums_of(
+    tx: AsyncConnection, *, since: float, currency: str, shop_customer: str | None = None, besides: int = 0
+) -> Sums:
+    """What one customer of the shop, or all of them, confirmed since then, without the action with the id `besides`.
+
+    The money is of one currency.
+    """
     table = schema.action
-    of = [table.c.state.in_(COUNTED), table.c.confirmed_at >= since]
+    of = [table.c.state.in_(COUNTED), table.c.confirmed_at >= since, table.c.id != besides]
     if shop_customer is not None:
         of.append(table.c.shop_customer == shop_customer)
     money = func.coalesce(func.sum(-table.c.money).filter(table.c.currency == currency, table.c.money < 0), 0)
@@ -290,6 +294,13 @@ async def vote(tx: AsyncConnection, action: Action, person: str, choice: str, *,
         "at": now,
     }
     return await insert_new(tx, schema.action_vote, values) is not None
+
+
+async def has_voted(tx: AsyncConnection, action: Action, person: str, choice: str) -> bool:
+    """Whether this person decided like that about the action."""
+    table = schema.action_vote
+    theirs = (table.c.action == action.id, table.c.person == person, table.c.vote == choice)
+    return (await tx.execute(select(table.c.action).where(*theirs).limit(1))).first() is not None
 
 
 async def approvers(tx: AsyncConnection, action: Action) -> list[str]:

@@ -116,6 +116,8 @@ class AnswerRecords:
         async with self.database.transaction() as tx:
             for use in costs_of(asked.question.item, asked.journal.rounds, asked.outcome):
                 await spending.add(tx, use, now=self.clock.now())
+            if self.changes is not None:
+                await self.changes.drop(tx, f"turn/{asked.question.item.id}", "not_shown")
             await turns.forget(tx, asked.question.item.id)
 
 

@@ -320,7 +320,7 @@ def _courtesy(facts: Facts) -> Say | Decline | None:
     words = facts.item.words
     if facts.is_offered and refuses(words):
         return Say("rephrase", "declined")
-    if facts.asked and (accepts(words) or refuses(words) or needs_no_more(words)):
+    if facts.asked and not facts.has_asked_back and (accepts(words) or refuses(words) or needs_no_more(words)):
         is_clear = len(facts.asked) == 1 and not accepts(words)
         return Decline(facts.asked[0]) if is_clear else Say("action_press_button", "not_pressed")
     if facts.has_asked_back:

@@ -109,9 +109,10 @@ class MessageEdits:
                 and changes_meaning(row.message.text, noted.text)
                 and not await interrupts.stopped_since(tx, edit)
             )
-            if answers:
+            if changes_meaning(row.message.text, noted.text):
                 before = await interrupts.edits_of(tx, row.thread.key, row.said_at)
                 await self._withdraw_changes(tx, row.id, *(each.id for each in before))
+            if answers:
                 await interrupts.replace_body(tx, edit.id, replace(noted, answers=True))
         self.outbox.wake()
         return replace(edit, body=noted) if answers else None

@@ -73,6 +73,10 @@ def ended(sentences: Sentences, action: Action, *, turn: str, lines: Sequence[st
             words, calls, again = f"{TICK} {say('action_found_done', what=_done(say, action))}", False, False
         case "done":
             words, calls, again = f"{TICK} {say('action_done', what=_done(say, action))}", False, False
+        case "partly" if action.settled:
+            words, calls, again = say(f"action_{action.reason}"), action.reason == "rest_not_done", False
+        case "failed" if action.reason == "found_by_staff":
+            words, calls, again = say("action_found_not_done"), True, False
         case "partly":
             words, calls, again = say("action_partly", lines=", ".join(map(escape, lines))), False, False
         case "stuck":
@@ -222,6 +226,12 @@ def _standing(say: Say, action: Action, opening: float | None) -> str:
             return _done(say, action)
         case "withdrawn" if action.reason in WITHDRAWN_BECAUSE:
             return say(f"action_withdrawn_{action.reason}")
+        case "expired" if action.confirmed_at is not None:
+            return say("action_not_approved")
+        case "failed" if action.reason == "found_by_staff":
+            return say("action_found_not_done")
+        case "partly" if action.settled:
+            return say(f"action_{action.reason}")
         case "declined" | "rejected" | "failed" | "stuck":
             return say(f"action_{action.state}")
         case "partly":

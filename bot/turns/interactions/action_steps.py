@@ -61,7 +61,9 @@ class ActionSteps:
             ended, action = await decide(_press(item))
         except ActionMovedOn as error:
             ended, action = "moved_on", error.action
-        except (ShopUnavailable, NeedsMore):
+        except NeedsMore:
+            ended, action = "not_possible", None
+        except ShopUnavailable:
             ended, action = "cannot_check", None
         # A press that is repeated after a crash has done its work.
         if item.fence == 1 or ended != "moved_on":
@@ -76,6 +78,8 @@ class ActionSteps:
                 words = self.sentences.say(language, f"action_{ended}")
             case "moved_on" if action is not None and item.author == action.customer:
                 words = standing(self.sentences, action)
+            case "not_possible":
+                words = self.sentences.say(language, "action_refused")
             case "unknown_action":
                 words = self.sentences.say(language, "action_expired")
             case _:
