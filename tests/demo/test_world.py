@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 from demo.program import NotReady, Program
+from demo.shop.server import Shop
 from demo.world import PAGES, ROOT, PortTaken, World, open_world
 from tests.patience import patience
 
@@ -48,6 +49,7 @@ async def a_world(data: Path, **more: Any) -> AsyncIterator[World]:
 async def test_the_product_gets_the_documented_settings_and_nothing_of_the_callers_secrets(tmp_path: Path) -> None:
     async with a_world(tmp_path, extra={"LOG_LEVEL": "DEBUG"}) as world:
         about = _about(world)
+        assert isinstance(world.shop, Shop)
         assert world.stand_in is not None
         expected = {
             "PATH": SURROUNDINGS["PATH"],
