@@ -11,7 +11,8 @@ from bot.language.languages import DEFAULT
 from bot.language.sentences import load_sentences
 from tests.stories.conftest import PACE
 from tests.stories.stage import Stage
-from tests.stories.world import Json, Post, Seen, World, seen_in
+from tests.stories.test_erasure import home_of
+from tests.stories.world import Json, Post, Seen, World, product_environment, run_product, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -185,3 +186,24 @@ async def test_a_shop_that_acts_and_says_nothing_is_asked_and_not_told_twice(wor
     await world.customer.presses(preview, "act.yes")
     await ends(world, asked, preview, said("action_done_return_items", order=DELIVERED))
     assert await world.shop_has_done() == before + 1
+
+
+async def test_a_customer_who_is_erased_leaves_no_offer_and_the_books(world: World) -> None:
+    asked, _ = await offered(
+        world,
+        prepares("return_items", order_id=DELIVERED, lines=[{"line": "2", "quantity": 1}], reason="other"),
+        DETAILS,
+    )
+    tab = await home_of(world, world.customer.user)
+    click = {"user": world.customer.user, "view_id": tab, "action_id": "home.erase", "value": None}
+    await world.act("click_view", click)
+
+    def is_told(state: Json) -> bool | None:
+        return any(seen.text.startswith("I've deleted your data") for seen in seen_in(state, asked.channel)) or None
+
+    await world.until(is_told, what="an erased customer", channel=asked.channel)
+    _, told = await run_product(product_environment(world, world.data), "actions", "list")
+    assert "withdrawn" in told
+    _, told = await run_product(product_environment(world, world.data), "actions", "export", "--since", "2020-01-01")
+    assert ",return_items,withdrawn,erased," in told
+    assert world.customer.user not in told
