@@ -41,7 +41,7 @@ CUSTOMER, OTHER = ShopCustomer("c1", "Customer A", "a@example.com"), ShopCustome
 ORDERS = ("FW-0", "FW-1")
 PEOPLE = ("U1", "U2")
 MANNERS: tuple[Manner, ...] = ("ok", "no", "silence", "lost", "late", "unreachable")
-PLACES = ("action_marked", "action_answered", "action_kept")
+CRASH_POINTS = ("action_marked", "action_answered", "action_kept")
 Result = TypeVar("Result")
 
 
@@ -165,7 +165,7 @@ class Machine(RuleBasedStateMachine):
     def set_clock(self, seconds: float) -> None:
         self.clock.jump(seconds)
 
-    @rule(place=st.sampled_from(PLACES))
+    @rule(place=st.sampled_from(CRASH_POINTS))
     def die(self, place: str) -> None:
         """The process is killed there, or anywhere if it does not come there, and starts again."""
 
