@@ -169,7 +169,7 @@ class Deciding:
 
     async def _ask_staff(self, tx: Transaction, action: Action, why: str) -> None:
         turn = turn_of(action)
-        said = (await inbox.body_of(tx, int(turn))).words if turn.isdigit() else ""
+        said = await inbox.words_of(tx, int(turn)) if turn.isdigit() else ""
         facts = {"customer": action.customer_name, "order": action.subject.partition("/")[2]}
         row = self.preparing.messages.ask_staff(action, said=said, facts=facts, why=why)
         await outbox.add(tx, row, now=self.preparing.clock.now())

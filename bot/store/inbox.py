@@ -284,6 +284,13 @@ async def author_of(tx: AsyncConnection, item_id: int) -> str:
     return f"{row.author_team}/{row.author}" if row else ""
 
 
+async def words_of(tx: AsyncConnection, item_id: int) -> str:
+    """What was written. Empty if the row is gone."""
+    table = schema.inbox
+    row = (await tx.execute(select(table.c.kind, table.c.body).where(table.c.id == item_id))).one_or_none()
+    return decode(row.kind, row.body).words if row else ""
+
+
 async def body_of(tx: AsyncConnection, item_id: int) -> Body:
     """The row's stored body as it is now."""
     table = schema.inbox

@@ -123,3 +123,26 @@ def test_whatever_a_shop_answers_an_action_ends_or_is_due(answers: list[str], ha
         assert action.state in ENDS or action.due is not None
     assert action.state in ENDS
     assert has_key or sent == 1
+
+
+def test_a_shop_that_refuses_the_repetition_says_nothing_about_the_first_request() -> None:
+    """It may refuse because the first one took effect meanwhile."""
+    repeated = an_action("executing", attempts=2)
+    assert steps.settle(repeated, Outcome("refused", "changed"), now=NOW, has_key=True).state == "unknown"
+
+
+def test_a_request_that_never_arrives_is_not_repeated_for_ever() -> None:
+    looked = an_action("unknown", attempts=5, looks=len(LOOK_DELAYS))
+    assert steps.settle(looked, Outcome("not_found"), now=NOW, has_key=True).state == "stuck"
+
+
+def test_what_was_sent_and_waits_to_be_sent_again_can_be_doubted() -> None:
+    assert steps.doubt(an_action("ready", attempts=1), now=NOW).state == "unknown"
+    with pytest.raises(ActionMovedOn):
+        steps.doubt(an_action("ready"), now=NOW)
+
+
+@pytest.mark.parametrize(("was_done", "reason"), [(True, "rest_done"), (False, "rest_not_done")])
+def test_what_staff_say_of_the_rest_is_kept(*, was_done: bool, reason: str) -> None:
+    settled = steps.answer_for(an_action("partly"), was_done=was_done, now=NOW)
+    assert (settled.state, settled.reason, settled.settled) == ("partly", reason, True)
