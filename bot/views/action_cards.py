@@ -34,6 +34,16 @@ WITHDRAWN_BECAUSE = frozenset({"changed", "with_people", "newer", "identity_chan
 
 TICK = ":white_check_mark:"
 
+LIMITS = {
+    "one_currency": "more than one currency",
+    "currency_limit": "no limit is set for this currency",
+    "staff_always": "staff approve every change",
+    "staff_above": "more money than goes without approval",
+    "second_person_above": "so much money that two people approve it",
+    "never_above": "more money than is ever offered",
+}
+"""The limits of bot/actions/policy.py, in words for the person who decides."""
+
 Say = Callable[..., str]
 
 
@@ -97,12 +107,12 @@ def ended(sentences: Sentences, action: Action, *, turn: str, lines: Sequence[st
 def approval(action: Action, *, said: str, facts: Mapping[str, str], why: str) -> Card:
     """The card on which staff decide. `facts` are names and values about customer and order."""
     title = staff_title(action)
-    rules = "  ".join(f"{rule['id']} {'✓' if rule['held'] else '✗'}" for rule in action.rules.get("rules", ()))
+    rules = [rule for rule in action.rules.get("rules", ()) if rule["id"] not in LIMITS]
     table = fields(
         ("Customer", " · ".join(filter(None, (mention(action.customer), facts.get("customer", ""))))),
         ("Order", escape(facts.get("order", ""))),
-        ("Why asked", why),
-        ("Rules", escape(rules)),
+        ("Why asked", " · ".join(_limits_reached(action) or [why])),
+        ("Rules", ", ".join(f"{_in_words(rule['id'])} {'✓' if rule['held'] else '✗'}" for rule in rules)),
     )
     articles = "\n".join(_article(line) for line in action.preview.get("lines", ())[:LINES_SHOWN])
     quoted = [section("*In the customer's words*\n" + f"> {one_line(said, 300)}")] if said else []
@@ -139,6 +149,14 @@ def approval(action: Action, *, said: str, facts: Mapping[str, str], why: str) -
 def one_more_needed(by: Sequence[str]) -> str:
     """What is said when the first of two people has agreed."""
     return f"Approved by {', '.join(map(mention, by))}. One more person has to approve it."
+
+
+def _limits_reached(action: Action) -> list[str]:
+    return [LIMITS[rule["id"]] for rule in action.rules.get("rules", ()) if rule["id"] in LIMITS and not rule["held"]]
+
+
+def _in_words(id_: str) -> str:
+    return escape(id_.replace("_", " "))
 
 
 def decided(action: Action, *, by: Sequence[str] = ()) -> Card:
