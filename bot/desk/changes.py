@@ -78,7 +78,7 @@ class NewAddress(_Strict):
     postal_code: Part
     city: Needed
     region: Part
-    country: Needed
+    country: Annotated[Needed, Field(min_length=2)]
 
     @field_validator("*", mode="before")
     @classmethod

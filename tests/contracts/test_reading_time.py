@@ -464,7 +464,6 @@ UNREAD = {
     "whole values of a bounded length": (
         *(
             "bot.agent.loop",
-            "bot.models.chat_completions",
             "bot.desk.orders",
             "bot.desk.shipping",
             "bot.shops.lookups",

@@ -56,13 +56,17 @@ class Collector:
     _came: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def trace(self, *needed: Callable[[TakenSpan], bool]) -> list[TakenSpan]:
-        """The spans of the first trace that has one for each of the conditions. It waits until they are there."""
+        """The spans of the first trace that has one for each of the conditions, and every span that another one names.
+
+        It waits until they are there. A span is sent when it ends, so its children come first.
+        """
         async with asyncio.timeout(PATIENCE):
             while True:
                 self._came.clear()
                 for trace in dict.fromkeys(span.trace for span in self.spans):
                     found = [span for span in self.spans if span.trace == trace]
-                    if all(any(map(each, found)) for each in needed):
+                    is_whole = {span.parent for span in found} - {span.id for span in found} <= {b""}
+                    if is_whole and all(any(map(each, found)) for each in needed):
                         return found
                 await self._came.wait()
 

@@ -51,6 +51,7 @@ async def test_orders_come_newest_first_with_their_parcels(rest: RestShop) -> No
         "ORD-67890",
         "ORD-24680",
         "ORD-12345",
+        "ORD-19283",
         "ORD-31415",
         "ORD-13579",
         "ORD-11223",
