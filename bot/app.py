@@ -25,9 +25,11 @@ from slack_bolt.authorization import AuthorizeResult
 import handlers
 from bot.actions.deciding import Deciding
 from bot.actions.executing import ActionRunner
+from bot.actions.judging import Judging
 from bot.actions.messages import ActionMessages
 from bot.actions.policy_file import NO_POLICY, Policy, read_policy
 from bot.actions.preparing import Preparing
+from bot.actions.stepping import ActionStepping
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
 from bot.agent.tools import Tool
@@ -495,21 +497,13 @@ def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts)
         return None
     settings, cases = opened.settings, parts.cases
     hours = settings.targets.hours
-    preparing = Preparing(
-        opened.database,
-        delivery.outbox,
-        opened.clock,
-        opened.shop,
-        opened.policy.current,
-        ActionMessages(opened.sentences, opened.agent_channel, hours),
-        zone=settings.desk_zone,
-        offer_minutes=settings.action_minutes,
-        offers_an_hour=settings.action_offers_per_hour,
-        metrics=opened.metrics,
-    )
+    messages = ActionMessages(opened.sentences, opened.agent_channel, hours)
+    stepping = ActionStepping(opened.database, delivery.outbox, opened.clock, messages, opened.metrics)
+    judging = Judging(opened.database, opened.clock, opened.shop, opened.policy.current, settings.desk_zone)
+    preparing = Preparing(stepping, judging, settings.action_minutes, settings.action_offers_per_hour)
     identify = parts.identities.identify_anew
-    runner = ActionRunner(preparing, cases, identify, opened.membership, is_alone=not settings.is_shared)
-    deciding = Deciding(preparing, runner, cases, identify, approval_minutes=settings.approval_minutes)
+    runner = ActionRunner(stepping, preparing, cases, identify, opened.membership, is_alone=not settings.is_shared)
+    deciding = Deciding(stepping, preparing, runner, cases, identify, approval_minutes=settings.approval_minutes)
     return ActionParts(preparing, runner, deciding)
 
 

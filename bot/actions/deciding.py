@@ -12,18 +12,18 @@ power unless it comes from the message that was posted for this action.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.actions import action as steps
 from bot.actions import policy
 from bot.actions.action import ActionMovedOn
-from bot.actions.executing import ActionRunner
-from bot.actions.measuring import measure
+from bot.actions.executing import ActionRunner, Identify
 from bot.actions.messages import approval_key, offer_key, turn_of
 from bot.actions.policy import DailySums
-from bot.actions.preparing import Preparing, arguments_hash, note
+from bot.actions.preparing import Preparing, arguments_hash
+from bot.actions.stepping import ActionStepping, note
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import DAY
@@ -38,8 +38,6 @@ from bot.views.action_cards import staff_title
 
 logger = logging.getLogger(__name__)
 
-Identify = Callable[[str], Awaitable[Customer | None]]
-"""Returns who a Slack user is, with the shop's customer, asked now."""
 Ended = Literal[
     "confirmed",
     "declined",
@@ -91,6 +89,7 @@ class Press:
 class Deciding:
     """Carries out the presses. `bot.app` puts the parts together."""
 
+    stepping: ActionStepping
     preparing: Preparing
     runner: ActionRunner
     cases: Cases
@@ -108,10 +107,10 @@ class Deciding:
             customer = await self.identify(press.user)
             if customer is not None and customer.shop_silent:
                 return "cannot_check", action
-        async with self.preparing.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             ended, changed = await self._confirm(tx, press, action, customer)
         failpoint("action_confirmed")
-        self.preparing.outbox.wake()
+        self.stepping.outbox.wake()
         self.runner.wake()
         return ended, changed
 
@@ -122,7 +121,7 @@ class Deciding:
         await lock(tx, "action-money")
         await lock(tx, f"action/{action.subject}")
         action = await actions.find(tx, press.ref) or action
-        now = self.preparing.clock.now()
+        now = self.stepping.clock.now()
         if not await self._is_shown_here(tx, press, offer_key(action)):
             return "unknown_action", action
         if (press.user, press.team) != (action.customer, action.customer_team):
@@ -131,7 +130,7 @@ class Deciding:
             return "moved_on", action
         if action.due is not None and now >= action.due:
             return "expired", await self._end(tx, steps.expire(action, now=now), action)
-        if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+        if not action.is_of(customer):
             return "withdrawn", await self._end(tx, steps.withdraw(action, "identity_changed", now=now), action)
         if await cases.find_open(tx, action.thread) is not None:
             return "withdrawn", await self._end(tx, steps.withdraw(action, "with_people", now=now), action)
@@ -144,16 +143,15 @@ class Deciding:
         why = await self._needs_staff(tx, action, now=now)
         hours = self.cases.targets.hours
         approve_by = hours.after(now, self.approval_minutes * 60) if why else None
-        changed = await self._change(tx, action, steps.confirm(action, now=now, approve_by=approve_by))
-        await note(tx, changed, "confirmed", press.user, now=now)
-        await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
+        after = steps.confirm(action, now=now, approve_by=approve_by)
+        changed = await self.stepping.put(tx, action, after, "confirmed", press.user)
         if why:
             await self._ask_staff(tx, changed, why)
         return "confirmed", changed
 
     async def _needs_staff(self, tx: Transaction, action: Action, *, now: float) -> str:
         """Why staff must agree, in words for them. Empty if nobody needs to."""
-        rules = self.preparing.policy()
+        rules = self.preparing.judging.policy()
         if rules.digest != action.policy:
             return "the rules have changed since it was offered"
         if action.rules.get("outcome") == "staff":
@@ -171,23 +169,23 @@ class Deciding:
         turn = turn_of(action)
         said = await inbox.words_of(tx, int(turn)) if turn.isdigit() else ""
         facts = {"customer": action.customer_name, "order": action.subject.partition("/")[2]}
-        row = self.preparing.messages.ask_staff(action, said=said, facts=facts, why=why)
-        await outbox.add(tx, row, now=self.preparing.clock.now())
+        row = self.stepping.messages.ask_staff(action, said=said, facts=facts, why=why)
+        await outbox.add(tx, row, now=self.stepping.clock.now())
 
     async def decline(self, press: Press) -> tuple[Ended, Action | None]:
         """The customer says no, or takes the yes back before the request has left."""
-        async with self.preparing.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             action = await actions.find(tx, press.ref)
             if action is None or not await self._is_shown_here(tx, press, offer_key(action)):
                 return "unknown_action", None
             if (press.user, press.team) != (action.customer, action.customer_team):
                 return "not_yours", action
             try:
-                after = steps.decline(action, now=self.preparing.clock.now())
+                after = steps.decline(action, now=self.stepping.clock.now())
                 changed = await self._end(tx, after, action)
             except ActionMovedOn as error:
                 return "moved_on", error.action
-        self.preparing.outbox.wake()
+        self.stepping.outbox.wake()
         return "declined", changed
 
     async def again(self, press: Press) -> tuple[Ended, Action | None]:
@@ -200,10 +198,10 @@ class Deciding:
         if action.state != "failed" or action.settled or action.is_erased:
             return "moved_on", action
         customer = await self.identify(press.user)
-        if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+        if customer is None or not action.is_of(customer):
             return "cannot_check", action
         prepared = await self.preparing.renew(action, customer)
-        self.preparing.outbox.wake()
+        self.stepping.outbox.wake()
         match prepared.state:
             case "offered":
                 return "offered_again", action
@@ -214,32 +212,28 @@ class Deciding:
 
     async def approve(self, press: Press) -> tuple[Ended, Action | None]:
         """One vote. With as many as the rules ask for, the action runs."""
-        now = self.preparing.clock.now()
-        async with self.preparing.database.transaction() as tx:
-            action = await self._for_staff(tx, press)
-            if action is None:
-                return "unknown_action", None
-            if action.customer == press.user:
-                return "own_action", action
-            if action.state != "approving" or action.version != press.version:
-                return "moved_on", action
+        now = self.stepping.clock.now()
+        async with self.stepping.database.transaction() as tx:
+            why_not, action = await self._to_decide(tx, press)
+            if why_not or action is None:
+                return why_not or "unknown_action", action
             if action.due is not None and now >= action.due:
                 return "expired", await self._end(tx, steps.expire(action, now=now), action)
-            await actions.vote(tx, action, press.user, "approve", now=now)
-            by = await actions.approvers(tx, action)
-            if len(by) < (2 if action.rules.get("second_person") else 1):
-                await outbox.add(tx, self.preparing.messages.one_more(action, by=by), now=now)
-                ended, changed = "voted", action
-            else:
-                changed = await self._change(tx, action, steps.approve(action, now=now))
-                await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
-                await outbox.add(tx, self.preparing.messages.decided(changed, by=by), now=now)
-                ended = "approved"
-            await note(tx, changed, "vote", press.user, now=now, vote="approve")
+            ended, changed = await self._approve(tx, action, press.user, now=now)
         failpoint("vote_stored")
-        self.preparing.outbox.wake()
+        self.stepping.outbox.wake()
         self.runner.wake()
-        return ("approved" if ended == "approved" else "voted"), changed
+        return ended, changed
+
+    async def _approve(self, tx: Transaction, action: Action, user: str, *, now: float) -> tuple[Ended, Action]:
+        await actions.vote(tx, action, user, "approve", now=now)
+        by = await actions.approvers(tx, action)
+        if len(by) < (2 if action.rules.get("second_person") else 1):
+            await outbox.add(tx, self.stepping.messages.one_more(action, by=by), now=now)
+            await note(tx, action, "vote", user, now=now, vote="approve")
+            return "voted", action
+        after = steps.approve(action, now=now)
+        return "approved", await self.stepping.put(tx, action, after, "vote", user, by=by, vote="approve")
 
     async def refuse(self, press: Press) -> tuple[Ended, Action | None]:
         """Staff say no."""
@@ -253,7 +247,7 @@ class Deciding:
         # A press that is repeated after a crash finds the action withdrawn and the case open.
         if action is None:
             return ended, None
-        async with self.preparing.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             is_theirs = await actions.has_voted(tx, action, press.user, "taken_over")
         if not is_theirs:
             return ended, action
@@ -273,8 +267,8 @@ class Deciding:
 
     async def settle(self, press: Press, *, was_done: bool) -> tuple[Ended, Action | None]:
         """Staff found out what became of an action that got stuck."""
-        now = self.preparing.clock.now()
-        async with self.preparing.database.transaction() as tx:
+        now = self.stepping.clock.now()
+        async with self.stepping.database.transaction() as tx:
             action = await actions.find(tx, press.ref)
             if action is None:
                 return "unknown_action", None
@@ -284,41 +278,40 @@ class Deciding:
                 after = steps.answer_for(action, was_done=was_done, now=now)
             except ActionMovedOn as error:
                 return "moved_on", error.action
-            changed = await self._change(tx, action, after)
-            await note(tx, changed, "settled", press.user, now=now, was_done=str(was_done))
-            await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
-        self.preparing.outbox.wake()
+            changed = await self.stepping.put(tx, action, after, "settled", press.user, was_done=str(was_done))
+        self.stepping.outbox.wake()
         return "settled", changed
 
     async def _staff_end(
         self, press: Press, ended: Ended, change: Callable[[Action, float], Action]
     ) -> tuple[Ended, Action | None]:
-        now = self.preparing.clock.now()
-        async with self.preparing.database.transaction() as tx:
-            action = await self._for_staff(tx, press)
-            if action is None:
-                return "unknown_action", None
-            if action.customer == press.user:
-                return "own_action", action
-            if action.state != "approving" or action.version != press.version:
-                return "moved_on", action
+        now = self.stepping.clock.now()
+        async with self.stepping.database.transaction() as tx:
+            why_not, action = await self._to_decide(tx, press)
+            if why_not or action is None:
+                return why_not or "unknown_action", action
             await actions.vote(tx, action, press.user, ended, now=now)
             await note(tx, action, "vote", press.user, now=now, vote=ended)
             changed = await self._end(tx, change(action, now), action, by=press.user)
         failpoint("vote_stored")
-        self.preparing.outbox.wake()
+        self.stepping.outbox.wake()
         return ended, changed
 
-    async def _for_staff(self, tx: Transaction, press: Press) -> Action | None:
-        """The action of the card that was pressed. None if the card was not posted for it."""
+    async def _to_decide(self, tx: Transaction, press: Press) -> tuple[Ended | None, Action | None]:
+        """The action of the card that was pressed, locked, or why this person cannot decide about it."""
         action = await actions.find(tx, press.ref)
         if action is None or not await self._is_shown_here(tx, press, approval_key(action)):
-            return None
+            return "unknown_action", None
         await lock(tx, f"action/{action.subject}")
-        return await actions.find(tx, press.ref)
+        action = await actions.find(tx, press.ref) or action
+        if action.customer == press.user:
+            return "own_action", action
+        if action.state != "approving" or action.version != press.version:
+            return "moved_on", action
+        return None, action
 
     async def _find(self, press: Press) -> Action | None:
-        async with self.preparing.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             return await actions.find(tx, press.ref)
 
     async def _is_shown_here(self, tx: Transaction, press: Press, key: str) -> bool:
@@ -327,18 +320,5 @@ class Deciding:
         # A press can be here before the answer to the post is.
         return row is not None and row.channel == press.channel and row.ts in (press.message_ts, None)
 
-    async def _change(self, tx: Transaction, before: Action, after: Action) -> Action:
-        changed = await actions.change(tx, before, after)
-        if changed is None:
-            raise ActionMovedOn(await actions.find(tx, before.ref) or before)
-        measure(self.preparing.metrics, before, changed, now=self.preparing.clock.now())
-        return changed
-
     async def _end(self, tx: Transaction, after: Action, before: Action, *, by: str = "") -> Action:
-        changed = await self._change(tx, before, after)
-        now = self.preparing.clock.now()
-        await note(tx, changed, "ended", by or changed.customer, now=now)
-        await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
-        if before.state == "approving":
-            await outbox.add(tx, self.preparing.messages.decided(changed, by=(by,) if by else ()), now=now)
-        return changed
+        return await self.stepping.put(tx, before, after, "ended", by or before.customer, by=(by,) if by else ())

@@ -14,7 +14,7 @@ from collections.abc import Collection
 
 from bot.actions import action as steps
 from bot.actions.messages import approval_key, offer_key
-from bot.actions.preparing import note
+from bot.actions.stepping import note
 from bot.store import actions, erasure, forgetting
 from bot.store.actions import Action
 from bot.store.database import Transaction

@@ -20,9 +20,9 @@ from typing import cast
 from bot.actions import action as steps
 from bot.actions.action import LOOK_DELAYS, SENDING_SECONDS, ActionMovedOn
 from bot.actions.checking import NeedsMore
-from bot.actions.measuring import measure
-from bot.actions.messages import offer_key
-from bot.actions.preparing import Preparing, facts_hash, note
+from bot.actions.judging import Judging, facts_hash
+from bot.actions.preparing import Preparing
+from bot.actions.stepping import ActionStepping
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.conversation import Customer, ShopCustomer
@@ -50,12 +50,14 @@ LOOK_LEASE = 30.0
 """Seconds for which one process asks about an action. If it is gone, another asks then."""
 
 Identify = Callable[[str], Awaitable[Customer | None]]
+"""Returns who a Slack user is, with the shop's customer, asked now."""
 
 
 @dataclass(slots=True)
 class ActionRunner:
     """Carries out what is confirmed. `bot.app` puts the parts together."""
 
+    stepping: ActionStepping
     preparing: Preparing
     cases: Cases
     identify: Identify
@@ -67,6 +69,11 @@ class ActionRunner:
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _running: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    @property
+    def judging(self) -> Judging:
+        """What the rules and the shop say."""
+        return self.preparing.judging
 
     def wake(self) -> None:
         """Look at once."""
@@ -91,7 +98,7 @@ class ActionRunner:
 
     async def _rest(self) -> None:
         woken = asyncio.ensure_future(self._woken.wait())
-        rest = asyncio.ensure_future(self.preparing.clock.sleep(POLL_SECONDS))
+        rest = asyncio.ensure_future(self.stepping.clock.sleep(POLL_SECONDS))
         try:
             await asyncio.wait({woken, rest}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -99,8 +106,11 @@ class ActionRunner:
             rest.cancel()
 
     async def _look(self) -> None:
-        now = self.preparing.clock.now()
-        async with self.preparing.database.transaction() as tx:
+        now = self.stepping.clock.now()
+        is_counted = now >= self._count_next
+        async with self.stepping.database.transaction() as tx:
+            if not is_counted and not await actions.any_moves(tx):
+                return
             ended = await actions.due_by(tx, now, states=("offered", "approving"), limit=MOST)
             people = await actions.left_to_people(tx)
             alive = set() if self.is_alone else {*await leases.alive(tx, now=now)} - {self.member.id}
@@ -108,11 +118,10 @@ class ActionRunner:
             ready = await actions.due_by(tx, now, states=("ready",), limit=MOST)
             unknown = await actions.due_by(tx, now, states=("unknown",), limit=MOST)
             stuck = await actions.due_by(tx, now, states=("stuck", "partly"), limit=MOST)
-            is_counted = now >= self._count_next
             counts = await actions.count_open(tx) if is_counted else {}
         if is_counted:
             self._count_next = now + COUNT_SECONDS
-            self.preparing.metrics.actions_open(counts)
+            self.stepping.metrics.actions_open(counts)
         for each in ended:
             await self._pass(each, lambda action: steps.expire(action, now=now), "ended")
         for each in people:
@@ -156,13 +165,13 @@ class ActionRunner:
         elif not _has_key(action, now=self._now()):
             await self._step(action, lambda one: steps.doubt(one, now=self._now()), "lost")
             return
-        began = self.preparing.clock.monotonic()
+        began = self.stepping.clock.monotonic()
         marked = await self._step(action, lambda one: steps.mark(one, self.member.id, now=self._now()), "sent")
         failpoint("action_marked")
-        if self.preparing.clock.monotonic() - began > SENDING_SECONDS:
+        if self.stepping.clock.monotonic() - began > SENDING_SECONDS:
             logger.warning("a request came too late and was not sent", extra={"action": action.ref})
             return
-        outcome = await self.preparing.shop.send(_request(marked))
+        outcome = await self.judging.shop.send(_request(marked))
         failpoint("action_answered")
         await self._settle(marked, outcome)
 
@@ -172,13 +181,13 @@ class ActionRunner:
             customer = await self.identify(action.customer)
             if customer is not None and customer.shop_silent:
                 return Outcome("unavailable")
-            if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
+            if customer is None or customer.shop is None or not action.is_of(customer):
                 return Outcome("refused", "not_allowed")
             arguments = Arguments.read(action.arguments)
-            order = await self.preparing.shop.get_order(customer.shop, arguments.order) if arguments.order else None
+            order = await self.judging.shop.get_order(customer.shop, arguments.order) if arguments.order else None
             if facts_hash(order) != action.facts_hash:
                 return Outcome("refused", "changed")
-            return await self.preparing.what_has_changed(action, customer, order)
+            return await self.judging.what_has_changed(action, customer, order)
         except NeedsMore:
             return Outcome("refused", "not_allowed")
         except ShopUnavailable:
@@ -205,10 +214,10 @@ class ActionRunner:
                 prepared = await self.preparing.renew(action, customer)
                 is_told = prepared.state == "offered" or bool(prepared.words)
         if not is_told:
-            async with self.preparing.database.transaction() as tx:
+            async with self.stepping.database.transaction() as tx:
                 ended = await actions.find(tx, action.ref) or action
-                await outbox.add(tx, self.preparing.messages.end(ended), now=self._now())
-        self.preparing.outbox.wake()
+                await outbox.add(tx, self.stepping.messages.end(ended), now=self._now())
+        self.stepping.outbox.wake()
 
     async def _find_out(self, action: Action) -> None:
         """Ask the shop what became of it."""
@@ -228,7 +237,7 @@ class ActionRunner:
                 return Outcome("unknown")
             kind = cast("ActionKind", action.kind)
             arguments = Arguments.read(action.arguments)
-            return await self.preparing.shop.outcome(shop, kind, arguments, key=action.key)
+            return await self.judging.shop.outcome(shop, kind, arguments, key=action.key)
         except ShopUnavailable:
             return Outcome("unavailable")
 
@@ -237,9 +246,7 @@ class ActionRunner:
         if action.is_nobodys:
             return ShopCustomer(action.shop_customer, "", "")
         customer = await self.identify(action.customer)
-        if customer is None or customer.shop is None or customer.shop.id != action.shop_customer:
-            return None
-        return customer.shop
+        return customer.shop if customer is not None and action.is_of(customer) else None
 
     async def _settle(self, action: Action, outcome: Outcome) -> None:
         """Keep what the shop said. Too much money, or another currency, is nothing that was agreed on."""
@@ -274,12 +281,12 @@ class ActionRunner:
                 subject=staff_title(action),
                 summary=f"The shop did not confirm everything of this change. Its key is {action.key}.",
             )
-        async with self.preparing.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             changed = await actions.change(tx, action, replace(action, due=None))
             if changed is None:
                 raise ActionMovedOn(action)
-            await outbox.add(tx, self.preparing.messages.stuck(changed, case), now=self._now())
-        self.preparing.outbox.wake()
+            await outbox.add(tx, self.stepping.messages.stuck(changed, case), now=self._now())
+        self.stepping.outbox.wake()
 
     async def _pass(self, action: Action, change: Callable[[Action], Action], what: str) -> None:
         """Make a step that time makes, unless somebody was faster."""
@@ -288,27 +295,18 @@ class ActionRunner:
 
     async def _step(self, action: Action, change: Callable[[Action], Action], what: str) -> Action:
         """Make a step, and queue what is to be said of it, in one transaction. Raises ActionMovedOn."""
-        now = self._now()
-        async with self.preparing.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             before = await actions.find(tx, action.ref) or action
             if before.version != action.version and not steps.differs_by_erasure(action, before):
                 raise ActionMovedOn(before)
             after = change(before)
-            changed = await actions.change(tx, before, steps.erase(after) if before.is_erased else after)
-            if changed is None:
-                raise ActionMovedOn(before)
-            measure(self.preparing.metrics, before, changed, now=now)
-            await note(tx, changed, what, "frontdesk", now=now)
-            is_told = changed.state not in (action.state, "executing")
-            if is_told and (action.state != "offered" or await outbox.by_key(tx, offer_key(action)) is not None):
-                await outbox.add(tx, *self.preparing.messages.step(changed, now=now), now=now)
-            if action.state == "approving" and not changed.is_nobodys:
-                await outbox.add(tx, self.preparing.messages.decided(changed), now=now)
-        self.preparing.outbox.wake()
+            after = steps.erase(after) if before.is_erased else after
+            changed = await self.stepping.put(tx, before, after, what, "frontdesk")
+        self.stepping.outbox.wake()
         return changed
 
     def _now(self) -> float:
-        return self.preparing.clock.now()
+        return self.stepping.clock.now()
 
 
 def _has_key(action: Action, *, now: float) -> bool:

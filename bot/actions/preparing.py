@@ -6,61 +6,31 @@ drop        withdraw what a turn prepared, because its answer is not given
 take_back   withdraw it, because its message was edited or deleted
 """
 
+import contextlib
 import uuid
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Literal, Protocol, cast
-from zoneinfo import ZoneInfo
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, cast
 
 from bot.actions import action as steps
-from bot.actions import policy
-from bot.actions.checking import OF_SWAPS, check
-from bot.actions.facts import CustomerFacts, build_facts
-from bot.actions.measuring import measure
-from bot.actions.messages import ActionMessages, offer_key
-from bot.actions.policy import Judgement
-from bot.actions.policy_file import Policy
-from bot.clock import DAY, Clock
+from bot.actions.action import ActionMovedOn
+from bot.actions.judging import Judged, Judging, facts_hash, subject_of
+from bot.actions.messages import offer_key
+from bot.actions.policy import Judgement, because_in
+from bot.actions.stepping import ActionStepping, note
 from bot.conversation import Customer, ShopCustomer, ThreadRef
 from bot.failpoints import failpoint
 from bot.language.languages import Language
 from bot.language.sentences import language_for
-from bot.shops.actions import (
-    ActionBackend,
-    ActionKind,
-    Arguments,
-    KindSpec,
-    NotSupported,
-    Outcome,
-    ProductBackend,
-    Quote,
-    digest,
-)
-from bot.shops.port import Money, Order, OrderBackend, Parcel, Product, ShippingBackend
-from bot.slack.outbox import Outbox
-from bot.store import actions, audit, cases, outbox, threads
+from bot.shops.actions import ActionKind, Arguments, KindSpec, digest
+from bot.shops.port import Money
+from bot.store import actions, audit, outbox, threads
 from bot.store.actions import Action
-from bot.store.database import Database, Transaction
+from bot.store.database import Transaction
 from bot.store.metrics import NOT_OFFERED
 from bot.store.statements import lock
-from bot.telemetry import Metrics
 
 OFFERS_A_TURN = 4
-FACT_DAYS = 90
-CASE_DAYS = 30
-"""The days in which a customer's refunds and cases count as facts."""
-PARCELS_READ = 5
-"""Parcels of one order that are asked about."""
-
-
-class Shop(OrderBackend, ShippingBackend, ActionBackend, ProductBackend, Protocol):
-    """A shop whose orders can be changed."""
-
-
-NOT_POSSIBLE = Judgement("person", "", ())
-"""The shop cannot do it, whatever the rules allow. People may know another way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,33 +56,13 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """An action as rules and shop see it at one moment."""
-
-    order: Order | None
-    arguments: Arguments
-    quote: Quote
-    judgement: Judgement
-    facts_hash: str
-    facts: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Preparing:
     """Prepares actions. `bot.app` puts the parts together."""
 
-    database: Database
-    outbox: Outbox
-    clock: Clock
-    shop: Shop
-    policy: Callable[[], Policy]
-    """The policy in force."""
-    messages: ActionMessages
-    zone: str
-    """The time zone in which days are counted."""
+    stepping: ActionStepping
+    judging: Judging
     offer_minutes: float = 15.0
     offers_an_hour: int = 20
-    metrics: Metrics = field(default_factory=Metrics)
 
     async def prepare(self, wanted: ChangeRequest, kind: ActionKind, arguments: Arguments) -> Prepared:
         """Store what the preview will show. The same request of the same turn finds the row that is there.
@@ -121,92 +71,20 @@ class Preparing:
             ShopUnavailable: the shop does not say.
             NeedsMore: the customer must say more.
         """
-        rules = self.policy()
-        spec = (await self.shop.kinds()).get(kind)
-        if spec is None or kind not in rules.kinds:
+        spec = await self.judging.spec_of(kind)
+        if spec is None:
             return Prepared("not_offered")
-        order = await self.shop.get_order(wanted.shop, arguments.order) if arguments.order else None
+        order = await self.judging.shop.get_order(wanted.shop, arguments.order) if arguments.order else None
         if order is None and kind != "change_customer_address":
             return Prepared("no_order")
-        products = await self._products(wanted.shop, order, kind)
-        arguments = check(kind, order, arguments, spec=spec, products=products)
-        judged = await self.judge(rules, wanted.customer.user, wanted.shop, kind, order, arguments, products)
+        judged = await self.judging.judge(spec, wanted.customer.user, wanted.shop, order, arguments)
         for rule in judged.judgement.rules:
             if not rule.held:
-                self.metrics.rule_failed(rule.id, rule.outcome)
-        if judged.judgement.outcome in ("refuse", "person", "ask"):
+                self.stepping.metrics.rule_failed(rule.id, rule.outcome)
+        if not judged.may_be_offered:
             await self._note_refusal(wanted.origin, kind, judged.judgement)
-            return self._refused(rules, judged, wanted.language)
-        return await self._store(wanted, kind, spec, judged, rules)
-
-    async def judge(
-        self,
-        rules: Policy,
-        user: str,
-        customer: ShopCustomer,
-        kind: ActionKind,
-        order: Order | None,
-        arguments: Arguments,
-        products: Mapping[str, Product],
-        *,
-        besides: int = 0,
-    ) -> Judged:
-        """Ask the shop what it would cost, and the rules whether it may be done. Raises ShopUnavailable.
-
-        `besides` is the id of the action itself, which does not count among what the customer has had done.
-        """
-        async with self.database.transaction() as tx:
-            done = await actions.of_subject(tx, subject_of(order, customer), states=("done",))
-            recent = await cases.count_since(tx, user, self.clock.now() - CASE_DAYS * DAY)
-        facts_of = partial(
-            build_facts,
-            kind=kind,
-            order=order,
-            arguments=arguments,
-            customer=await self._customer_facts(customer, besides=besides),
-            cases_30d=recent,
-            now=datetime.fromtimestamp(self.clock.now(), UTC),
-            zone=ZoneInfo(self.zone),
-            actions_done=len(done),
-            products=tuple(products.values()),
-            methods=await self.shop.payment_methods(customer) if arguments.method else (),
-            parcels=await self._parcels(customer, order),
-        )
-        # A rule of the shop's own says more than a shop that refuses to quote.
-        facts = facts_of(quote=None)
-        judgement = policy.judge(rules, kind, facts, money=0, currency="")
-        if judgement.outcome == "refuse":
-            return Judged(order, arguments, Quote(None), judgement, facts_hash(order), facts)
-        try:
-            quote = await self.shop.quote(customer, kind, order, arguments)
-        except NotSupported:
-            return Judged(order, arguments, Quote(None), NOT_POSSIBLE, facts_hash(order), facts)
-        facts, money = facts_of(quote=quote), quote.money or Money(0, "")
-        judgement = policy.judge(rules, kind, facts, money=money.minor, currency=money.currency)
-        return Judged(order, arguments, quote, judgement, facts_hash(order), facts)
-
-    async def what_has_changed(self, action: Action, customer: Customer, order: Order | None) -> Outcome | None:
-        """Why an action may not be sent any more, although the order is as it was: the rules, or the shop's quote.
-
-        Raises:
-            ShopUnavailable: the shop does not say.
-            NeedsMore: what was confirmed does not exist any more.
-        """
-        rules, kind = self.policy(), cast("ActionKind", action.kind)
-        spec = (await self.shop.kinds()).get(kind)
-        if customer.shop is None or spec is None or kind not in rules.kinds:
-            return Outcome("refused", "not_allowed")
-        products = await self._products(customer.shop, order, kind)
-        arguments = check(kind, order, Arguments.read(action.arguments), spec=spec, products=products)
-        judged = await self.judge(
-            rules, customer.user, customer.shop, kind, order, arguments, products, besides=action.id
-        )
-        if judged.judgement.outcome in ("refuse", "person", "ask"):
-            return Outcome("refused", "not_allowed")
-        money = judged.quote.money or Money(0, "")
-        return (
-            Outcome("refused", "changed") if (money.minor, money.currency) != (action.money, action.currency) else None
-        )
+            return self._refused(judged, wanted.language)
+        return await self._store(wanted, spec, judged)
 
     async def renew(self, action: Action, customer: Customer) -> Prepared:
         """Prepare the same once more, as the order is now, and show it in the same thread.
@@ -221,12 +99,14 @@ class Preparing:
         wanted = ChangeRequest(customer, customer.shop, action.thread, _again(action), language)
         arguments = Arguments.read(action.arguments)
         prepared = await self.prepare(wanted, cast("ActionKind", action.kind), arguments)
-        async with self.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             if prepared.state == "offered":
                 epoch = await threads.epoch_of(tx, action.thread.key)
                 await self.show(tx, wanted.origin, action.thread, epoch, language=language)
             elif prepared.words:
-                await outbox.add(tx, self.messages.cannot(action, prepared.words), now=self.clock.now())
+                await outbox.add(
+                    tx, self.stepping.messages.cannot(action, prepared.words), now=self.stepping.clock.now()
+                )
         return prepared
 
     async def show(self, tx: Transaction, origin: str, place: ThreadRef, epoch: int, *, language: Language) -> bool:
@@ -234,7 +114,7 @@ class Preparing:
 
         An older preview about the same order is withdrawn, and its buttons go.
         """
-        now = self.clock.now()
+        now = self.stepping.clock.now()
         found = await actions.of_origin(tx, origin, states=("offered",))
         for each in found:
             if await outbox.by_key(tx, offer_key(each)) is not None:
@@ -245,7 +125,7 @@ class Preparing:
             shown = replace(each, thread=place, language=language, due=now + self.offer_minutes * 60)
             changed = await actions.change(tx, each, shown)
             if changed is not None:
-                await outbox.add(tx, self.messages.offer(changed, epoch), now=now)
+                await outbox.add(tx, self.stepping.messages.offer(changed, epoch), now=now)
                 await note(tx, changed, "offered", "assistant", now=now)
         return bool(found)
 
@@ -254,12 +134,8 @@ class Preparing:
         before = await actions.find(tx, action.ref)
         if before is None or before.state != "offered":
             return
-        now = self.clock.now()
-        changed = await actions.change(tx, before, steps.decline(before, now=now))
-        if changed is not None:
-            measure(self.metrics, before, changed, now=now)
-            await note(tx, changed, "ended", changed.customer, now=now)
-            await outbox.add(tx, *self.messages.step(changed, now=now), now=now)
+        after = steps.decline(before, now=self.stepping.clock.now())
+        await self.stepping.put(tx, before, after, "ended", before.customer)
 
     async def take_back(self, tx: Transaction, turns: Collection[int]) -> None:
         """Withdraw what was prepared for messages that say something else now, also what was offered again."""
@@ -272,28 +148,16 @@ class Preparing:
             await self._withdraw(tx, each, reason)
 
     async def _withdraw(self, tx: Transaction, before: Action, reason: str) -> None:
-        try:
-            after = steps.withdraw(before, reason, now=self.clock.now())
-        except steps.ActionMovedOn:
-            return
-        changed = await actions.change(tx, before, after)
-        if changed is None:
-            return
-        now = self.clock.now()
-        measure(self.metrics, before, changed, now=now)
-        await note(tx, changed, "ended", "frontdesk", now=now)
-        if await outbox.by_key(tx, offer_key(changed)) is not None:
-            await outbox.add(tx, *self.messages.step(changed, now=now), now=now)
-        if before.state == "approving":
-            await outbox.add(tx, self.messages.decided(changed), now=now)
+        """Nothing happens if it has moved on."""
+        with contextlib.suppress(ActionMovedOn):
+            after = steps.withdraw(before, reason, now=self.stepping.clock.now())
+            await self.stepping.put(tx, before, after, "ended", "frontdesk")
 
-    async def _store(
-        self, wanted: ChangeRequest, kind: ActionKind, spec: KindSpec, judged: Judged, rules: Policy
-    ) -> Prepared:
-        order, now = judged.order, self.clock.now()
-        subject = subject_of(order, wanted.shop)
-        new = self._action(wanted, kind, spec, judged, rules, subject=subject, key=str(uuid.uuid4()))
-        async with self.database.transaction() as tx:
+    async def _store(self, wanted: ChangeRequest, spec: KindSpec, judged: Judged) -> Prepared:
+        kind, now = spec.kind, self.stepping.clock.now()
+        subject = subject_of(judged.order, wanted.shop)
+        new = self._action(wanted, spec, judged, subject=subject, key=str(uuid.uuid4()))
+        async with self.stepping.database.transaction() as tx:
             await lock(tx, f"action/{subject}")
             while (before := await actions.prepared(tx, new.origin, kind, new.arguments_hash)) is not None:
                 if before.state == "offered":
@@ -312,20 +176,11 @@ class Preparing:
         failpoint("action_stored")
         return Prepared("offered", stored or new)
 
-    def _action(
-        self,
-        wanted: ChangeRequest,
-        kind: ActionKind,
-        spec: KindSpec,
-        judged: Judged,
-        rules: Policy,
-        *,
-        subject: str,
-        key: str,
-    ) -> Action:
-        quote, now = judged.quote, self.clock.now()
-        money = quote.money or Money(0, "")
-        request = self.shop.render(wanted.shop, kind, judged.order, judged.arguments, quote=quote, key=key)
+    def _action(self, wanted: ChangeRequest, spec: KindSpec, judged: Judged, *, subject: str, key: str) -> Action:
+        kind, now = spec.kind, self.stepping.clock.now()
+        request = self.judging.shop.render(
+            wanted.shop, kind, judged.order, judged.arguments, quote=judged.quote, key=key
+        )
         stored = judged.arguments.canonical()
         return Action(
             ref=steps.new_ref(),
@@ -343,11 +198,11 @@ class Preparing:
             kind=kind,
             arguments=stored,
             arguments_hash=arguments_hash(kind, wanted.shop.id, stored),
-            facts_hash=judged.facts_hash,
-            preview=_preview(judged, spec) | self._fee(rules, kind, judged, wanted.language),
-            money=money.minor,
-            currency=money.currency,
-            policy=rules.digest,
+            facts_hash=facts_hash(judged.order),
+            preview=_preview(judged, spec) | self._fee(kind, judged, wanted.language),
+            money=judged.money.minor,
+            currency=judged.money.currency,
+            policy=judged.rules.digest,
             rules=_as_stored(judged.judgement),
             request=asdict(request) | {"key_hours": spec.key_hours},
             key=key,
@@ -355,12 +210,12 @@ class Preparing:
             due=now + self.offer_minutes * 60,
         )
 
-    def _fee(self, rules: Policy, kind: ActionKind, judged: Judged, language: Language) -> dict[str, Any]:
+    def _fee(self, kind: ActionKind, judged: Judged, language: Language) -> dict[str, Any]:
         """What the customer pays beside what the shop quotes, such as the postage of a return."""
-        fee, written = judged.judgement.fee, rules.file.actions[kind].fee
+        fee, written = judged.judgement.fee, judged.rules.file.actions[kind].fee
         if fee is None or written is None:
             return {}
-        label = policy.because_in(rules, written.label, language, judged.facts, sentences=self.messages.sentences)
+        label = self._because(judged, written.label, language)
         quoted = [_line(each.title, each.quantity, each.money) for each in judged.quote.fees if each.money]
         return {"fees": [*quoted, _line(label, 1, fee)]}
 
@@ -368,89 +223,26 @@ class Preparing:
         """Write into the audit trail which rules let nothing be offered. No row of an action is stored."""
         failed = [rule.id for rule in judgement.rules if rule.outcome == judgement.outcome]
         detail = {"kind": kind, "outcome": judgement.outcome, "rules": " ".join(failed)}
-        async with self.database.transaction() as tx:
+        async with self.stepping.database.transaction() as tx:
             await audit.note(
-                tx, actor="frontdesk", action=NOT_OFFERED, subject=origin, detail=detail, now=self.clock.now()
+                tx, actor="frontdesk", action=NOT_OFFERED, subject=origin, detail=detail, now=self.stepping.clock.now()
             )
 
-    def _refused(self, rules: Policy, judged: Judged, language: Language) -> Prepared:
+    def _refused(self, judged: Judged, language: Language) -> Prepared:
         judgement = judged.judgement
         if judgement.outcome == "ask":
             return Prepared("missing", words=judgement.missing)
-        because, facts = judgement.because, judged.facts
-        words = policy.because_in(rules, because, language, facts, sentences=self.messages.sentences) if because else ""
+        words = self._because(judged, judgement.because, language) if judgement.because else ""
         return Prepared("refused" if judgement.outcome == "refuse" else "person", words=words)
 
-    async def _products(self, customer: ShopCustomer, order: Order | None, kind: ActionKind) -> dict[str, Product]:
-        if order is None or kind not in OF_SWAPS:
-            return {}
-        found: dict[str, Product] = {}
-        for product_id in sorted({line.product_id for line in order.lines if line.product_id})[:10]:
-            product = await self.shop.get_product(customer, product_id)
-            if product is not None:
-                found[product_id] = product
-        return found
-
-    async def _parcels(self, customer: ShopCustomer, order: Order | None) -> list[Parcel]:
-        """The parcels of an order that has arrived, if only their scans can say when."""
-        if order is None or order.delivered_at is not None or order.status != "delivered":
-            return []
-        found = [await self.shop.track(customer, each.tracking_number) for each in order.parcels[:PARCELS_READ]]
-        return [each for each in found if each is not None]
-
-    async def _customer_facts(self, customer: ShopCustomer, *, besides: int) -> CustomerFacts:
-        orders = await self.shop.list_orders(customer)
-        now = self.clock.now()
-        async with self.database.transaction() as tx:
-            refunds = await actions.refunds_since(tx, customer.id, now - FACT_DAYS * DAY)
-            today = await actions.sums_of(tx, since=now - DAY, currency="", shop_customer=customer.id, besides=besides)
-        first = min((order.placed_at for order in orders), default=None)
-        return CustomerFacts(
-            orders_count=len(orders), refunds_90d=refunds, actions_today=today.actions, first_order_at=first
-        )
-
-
-async def note(tx: Transaction, action: Action, what: str, actor: str, *, now: float, **detail: str) -> None:
-    """Write one entry of the audit trail: no words and no address, only what the books need."""
-    told = {
-        "version": str(action.version),
-        "state": action.state,
-        "kind": action.kind,
-        "subject": action.subject,
-        "money": str(action.money),
-        "currency": action.currency,
-        "arguments": action.arguments_hash,
-        **({"reason": action.reason} if action.reason else {}),
-        **detail,
-    }
-    await audit.note(tx, actor=actor, action=f"action.{what}", subject=action.ref, detail=told, now=now)
-
-
-def subject_of(order: Order | None, customer: ShopCustomer) -> str:
-    """What an action changes. Two actions of one subject never run at the same time."""
-    return f"order/{order.id}" if order else f"customer/{customer.id}"
+    def _because(self, judged: Judged, key: str, language: Language) -> str:
+        """The policy's sentence with this key."""
+        return because_in(judged.rules, key, language, judged.facts, sentences=self.stepping.messages.sentences)
 
 
 def arguments_hash(kind: str, shop_customer: str, arguments: Mapping[str, Any]) -> str:
     """What proves that stored arguments are those that were shown."""
     return digest(kind, shop_customer, dict(arguments))
-
-
-def facts_hash(order: Order | None) -> str:
-    """What changes when the order changes in a way that the preview or the rules could show."""
-    if order is None:
-        return digest(None)
-    return digest(
-        order.status,
-        order.state,
-        order.payment,
-        order.revision,
-        asdict(order.total),
-        None if order.refundable is None else asdict(order.refundable),
-        [[line.id, line.quantity, asdict(line.unit_price), line.returnable, line.cancellable] for line in order.lines],
-        [parcel.tracking_number for parcel in order.parcels],
-        None if order.address is None else asdict(order.address),
-    )
 
 
 def _again(before: Action) -> str:

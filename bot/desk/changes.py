@@ -105,7 +105,7 @@ Written = Annotated[NewAddress, WithJsonSchema(_object(**dict.fromkeys(NewAddres
 
 def change_tools(preparing: Preparing) -> tuple[Tool, ...]:
     """One tool for each kind of action that the rules allow, and two to look choices up. None without rules."""
-    allowed = preparing.policy().kinds
+    allowed = preparing.judging.policy().kinds
     made = {**_order_tools(preparing), **_article_tools(preparing), **_address_tools(preparing)}
     offered = [each for kind, each in made.items() if kind in allowed]
     return (*offered, *_choice_tools(preparing, allowed)) if offered else ()
@@ -218,9 +218,9 @@ def _choice_tools(preparing: Preparing, allowed: Collection[str]) -> tuple[Tool,
         if customer is None:
             return NO_ORDER_DATA
         try:
-            order = await preparing.shop.get_order(customer, order_id)
+            order = await preparing.judging.shop.get_order(customer, order_id)
             found = next((each for each in order.lines if each.id == line), None) if order else None
-            product = await preparing.shop.get_product(customer, found.product_id) if found else None
+            product = await preparing.judging.shop.get_product(customer, found.product_id) if found else None
         except ShopUnavailable:
             raise ToolProblem(SHOP_SILENT) from None
         if product is None:
@@ -238,7 +238,7 @@ def _choice_tools(preparing: Preparing, allowed: Collection[str]) -> tuple[Tool,
         if customer is None:
             return NO_ORDER_DATA
         try:
-            methods = await preparing.shop.payment_methods(customer)
+            methods = await preparing.judging.shop.payment_methods(customer)
         except ShopUnavailable:
             raise ToolProblem(SHOP_SILENT) from None
         return ToolOutput({"methods": [{"id": one.method_id, "kind": one.kind, "label": one.label} for one in methods]})

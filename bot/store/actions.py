@@ -17,7 +17,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, and_, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.conversation import ThreadRef
+from bot.conversation import Customer, ThreadRef
 from bot.store import schema
 from bot.store.cases import ERASED
 from bot.store.statements import begins, begins_any, in_batches, insert_new
@@ -108,6 +108,10 @@ class Action:
         """Whether something still happens to it."""
         return self.state == "offered" or self.state in RUNNING
 
+    def is_of(self, customer: Customer | None) -> bool:
+        """Whether this is still the customer of the shop for whom it was prepared."""
+        return customer is not None and customer.shop is not None and customer.shop.id == self.shop_customer
+
     @property
     def is_erased(self) -> bool:
         """Whether its words are erased."""
@@ -157,6 +161,14 @@ async def prepared(tx: AsyncConnection, origin: str, kind: str, arguments_hash: 
     same = (table.c.origin == origin, table.c.kind == kind, table.c.arguments_hash == arguments_hash)
     row = (await tx.execute(select(table).where(*same))).one_or_none()
     return _action(row) if row else None
+
+
+async def any_moves(tx: AsyncConnection) -> bool:
+    """Whether anything can become of any action by itself. Mostly nothing can, and one look at an index says so."""
+    table = schema.action
+    is_left_to_tell = and_(table.c.state.in_(("stuck", "partly")), table.c.due.is_not(None))
+    moves = or_(table.c.state.in_(("offered", *RUNNING)), is_left_to_tell)
+    return (await tx.execute(select(table.c.id).where(moves).limit(1))).first() is not None
 
 
 async def due_by(tx: AsyncConnection, now: float, *, states: Sequence[State], limit: int) -> list[Action]:

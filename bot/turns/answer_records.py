@@ -96,7 +96,7 @@ class AnswerRecords:
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
             await threads.set_agent(tx, record.thread, outcome.agent)
         if self.changes is not None:
-            self.changes.outbox.wake()
+            self.changes.stepping.outbox.wake()
         failpoint("turn_kept")
         return ended
 

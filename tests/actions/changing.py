@@ -7,14 +7,16 @@ from typing import Any, cast
 from bot.actions.action import ActionMovedOn
 from bot.actions.deciding import Deciding, Ended, Press
 from bot.actions.executing import ActionRunner
+from bot.actions.judging import Judging
 from bot.actions.messages import ActionMessages
 from bot.actions.policy_file import PolicyFile, build_policy
-from bot.actions.preparing import ChangeRequest, Prepared, Preparing, Shop
+from bot.actions.preparing import ChangeRequest, Prepared, Preparing
+from bot.actions.stepping import ActionStepping
 from bot.cases.messages import CaseMessages
 from bot.clock import Clock
 from bot.conversation import Customer, ShopCustomer, ThreadRef
 from bot.language.sentences import load_sentences
-from bot.shops.actions import ActionKind, Arguments
+from bot.shops.actions import ActionKind, Arguments, Shop
 from bot.slack.client import SlackClient
 from bot.slack.outbox import Outbox
 from bot.store import actions
@@ -68,12 +70,12 @@ class Changing:
         policy = build_policy(PolicyFile.model_validate(self.rules), digest="rules")
         hours = CaseMessages(load_sentences(), AGENTS).targets.hours
         messages = ActionMessages(load_sentences(), AGENTS, hours)
-        self.preparing = Preparing(
-            self.database, outbox, self.clock, self.shop, lambda: policy, messages, zone="UTC", offers_an_hour=1000
-        )
+        stepping = ActionStepping(self.database, outbox, self.clock, messages)
+        judging = Judging(self.database, self.clock, self.shop, lambda: policy, "UTC")
+        self.preparing = Preparing(stepping, judging, offers_an_hour=1000)
         member = Membership(self.database, self.clock, role="work", is_alone=True)
-        self.runner = ActionRunner(self.preparing, cases, self.identify, member, is_alone=True)
-        self.deciding = Deciding(self.preparing, self.runner, cases, self.identify)
+        self.runner = ActionRunner(stepping, self.preparing, cases, self.identify, member, is_alone=True)
+        self.deciding = Deciding(stepping, self.preparing, self.runner, cases, self.identify)
 
     async def identify(self, user: str) -> Customer:
         """Whoever they are."""

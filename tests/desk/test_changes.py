@@ -14,9 +14,11 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.actions.deciding import Press
+from bot.actions.judging import Judging
 from bot.actions.messages import ActionMessages
 from bot.actions.policy_file import Policy, PolicyFile, build_policy
 from bot.actions.preparing import Preparing, arguments_hash
+from bot.actions.stepping import ActionStepping
 from bot.agent.tools import InvalidArguments, ToolOutput
 from bot.cases.hours import Hours
 from bot.desk.changes import change_tools
@@ -86,13 +88,8 @@ async def assistant(database: Database, slack: LocalSlack) -> AsyncIterator[Assi
         policy = everything_allowed()
         messages = ActionMessages(load_sentences(), "C0AGENTS", Hours())
         preparing = Preparing(
-            database,
-            build_outbox(database, slack.client, clock),
-            clock,
-            shop,
-            lambda: policy,
-            messages,
-            zone="UTC",
+            ActionStepping(database, build_outbox(database, slack.client, clock), clock, messages),
+            Judging(database, clock, shop, lambda: policy, "UTC"),
             offers_an_hour=1_000,
         )
         yield Assistant(database, preparing, double)

@@ -16,7 +16,7 @@ from sqlalchemy import JSON, Column, String, Text, select, update
 
 from bot.actions import action as steps
 from bot.actions.messages import approval_key, offer_key
-from bot.actions.preparing import note
+from bot.actions.stepping import note
 from bot.conversation import Customer, ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable, Superseded

@@ -1,0 +1,80 @@
+"""One step of an action: in one transaction the row is changed, its messages are queued and its audit entry is written.
+
+put    make a step
+note   write an entry of the audit trail
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bot.actions.action import ActionMovedOn
+from bot.actions.measuring import measure
+from bot.actions.messages import ActionMessages, offer_key
+from bot.clock import Clock
+from bot.slack.outbox import Outbox
+from bot.store import actions, audit, outbox
+from bot.store.actions import Action
+from bot.store.database import Database, Transaction
+from bot.telemetry import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStepping:
+    """Makes the steps of actions. `bot.app` puts the parts together."""
+
+    database: Database
+    outbox: Outbox
+    clock: Clock
+    messages: ActionMessages
+    metrics: Metrics = field(default_factory=Metrics)
+
+    async def put(
+        self,
+        tx: Transaction,
+        before: Action,
+        after: Action,
+        what: str,
+        actor: str,
+        *,
+        by: Sequence[str] = (),
+        **detail: str,
+    ) -> Action:
+        """Save the changed action, and queue what its customer and staff read of the step.
+
+        `what` and `detail` are for the audit trail. `by` are the members of staff who decided. The caller wakes the
+        outbox after the transaction. Raises ActionMovedOn if the action has changed since it was read.
+        """
+        now = self.clock.now()
+        changed = await actions.change(tx, before, after)
+        if changed is None:
+            raise ActionMovedOn(await actions.find(tx, before.ref) or before)
+        measure(self.metrics, before, changed, now=now)
+        await note(tx, changed, what, actor, now=now, **detail)
+        if await _is_news(tx, before, changed):
+            await outbox.add(tx, *self.messages.step(changed, now=now), now=now)
+        if before.state == "approving" and not changed.is_nobodys:
+            await outbox.add(tx, self.messages.decided(changed, by=by), now=now)
+        return changed
+
+
+async def note(tx: Transaction, action: Action, what: str, actor: str, *, now: float, **detail: str) -> None:
+    """Write one entry of the audit trail: no words and no address, only what the books need."""
+    told = {
+        "version": str(action.version),
+        "state": action.state,
+        "kind": action.kind,
+        "subject": action.subject,
+        "money": str(action.money),
+        "currency": action.currency,
+        "arguments": action.arguments_hash,
+        **({"reason": action.reason} if action.reason else {}),
+        **detail,
+    }
+    await audit.note(tx, actor=actor, action=f"action.{what}", subject=action.ref, detail=told, now=now)
+
+
+async def _is_news(tx: Transaction, before: Action, changed: Action) -> bool:
+    """Whether the customer reads of the step. A preview that was never posted has nothing to change."""
+    if changed.state == "executing" or (changed.state, changed.settled) == (before.state, before.settled):
+        return False
+    return before.state != "offered" or await outbox.by_key(tx, offer_key(before)) is not None
