@@ -32,12 +32,12 @@ from typing import Any
 
 from bench.kb_tree import change_tree, make_tree
 from bench.timing import quantile, watch
-from knowledge.build import build
+from knowledge.build.process import build
+from knowledge.build.report import Progress
 from knowledge.config import read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
-from knowledge.report import Progress
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "kb" / "au-gov"
 CHUNK_CHARACTERS = 775

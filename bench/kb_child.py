@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from bench.kb_cost import tell
-from knowledge import build
+from knowledge.build import process as build
 from knowledge.generations import Generations
 
 

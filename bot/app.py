@@ -110,14 +110,16 @@ from bot.store.database import NEEDS_FLEET, Database, open_database
 from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
 from bot.turns.agents import build_agents
-from bot.turns.answer import Answers
-from bot.turns.answer_posts import AnswerPosts
-from bot.turns.answer_records import AnswerRecords
-from bot.turns.answer_reports import AnswerReports
-from bot.turns.answer_streams import AnswerStreams
-from bot.turns.asking import Agents
+from bot.turns.answers.answer import Answers
+from bot.turns.answers.asking import Agents
+from bot.turns.answers.danger_check import DangerCheck
+from bot.turns.answers.leftovers import Leftovers
+from bot.turns.answers.posts import AnswerPosts
+from bot.turns.answers.records import AnswerRecords
+from bot.turns.answers.refusals import Refusals
+from bot.turns.answers.reports import AnswerReports
+from bot.turns.answers.streams import AnswerStreams
 from bot.turns.customer_messages import CustomerMessages
-from bot.turns.danger_check import DangerCheck
 from bot.turns.dead_letters import DeadLetters
 from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure, watch_erasures
@@ -131,9 +133,7 @@ from bot.turns.interactions.draft_steps import DraftSteps
 from bot.turns.interactions.interactions import Interactions
 from bot.turns.interactions.replies import Replies
 from bot.turns.interactions.staff import StaffInteractions
-from bot.turns.leftovers import Leftovers
 from bot.turns.ownership import EpochReader
-from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns

@@ -19,7 +19,7 @@ from bot.store.inbox import Arrival
 from handlers.actions import chosen
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, SlashCommand
-from knowledge.filters import Filter
+from knowledge.search.filters import Filter
 
 logger = logging.getLogger(__name__)
 

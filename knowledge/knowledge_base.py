@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from knowledge.alike import groups
 from knowledge.audience import Audience
-from knowledge.builder import Builder, Listen
-from knowledge.catalog import CatalogReader
+from knowledge.build.builder import Builder, Listen
+from knowledge.build.plan import Known, is_up_to_date
+from knowledge.build.report import BuildReport, LeftOut, Progress
 from knowledge.config import BuildOptions, read_config
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
@@ -35,17 +35,17 @@ from knowledge.errors import (
     TextsDamaged,
     VectorsAway,
 )
-from knowledge.filters import EVERYTHING, Filter
 from knowledge.generations import Generation, Generations, Manifest
-from knowledge.index import Index, LookUp, Missing, fingerprint_of
-from knowledge.passages import Hit
-from knowledge.plan import Known, is_up_to_date
-from knowledge.questions import facets, without_identifiers
-from knowledge.report import BuildReport, LeftOut, Progress
+from knowledge.search.alike import groups
+from knowledge.search.catalog import CatalogReader
+from knowledge.search.filters import EVERYTHING, Filter
+from knowledge.search.index import Index, LookUp, Missing, fingerprint_of
+from knowledge.search.passages import Hit
+from knowledge.search.questions import facets, without_identifiers
+from knowledge.search.vectors import clear
 from knowledge.status import Status, status_of
 from knowledge.threads import Threads
 from knowledge.thresholds import Certainty
-from knowledge.vectors import clear
 
 SEARCH_SECONDS = 3.0
 """Seconds for a whole search. After that nothing is found, and the result is degraded."""

@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from knowledge.build.report import LeftOut
 from knowledge.documents import Notice
 from knowledge.generations import Generation, Generations, IndexedSource, Manifest
-from knowledge.report import LeftOut
 
 NOTHING_LEFT_OUT = LeftOut()
 NOT_BUILT = "No knowledge base has been built yet."

@@ -55,7 +55,7 @@ IMPORTED = (
     "sqlalchemy.dialects.sqlite.aiosqlite",
 )
 """What a world imports sooner or later, here before it is forked."""
-BUILDER = "knowledge.build"
+BUILDER = "knowledge.build.process"
 FORKED = ("bot", "demo", BUILDER)
 """The modules that are run in a fork."""
 OPTIONS = {"stdin", "stdout", "stderr", "cwd", "env", "limit", "start_new_session", "preexec_fn"}

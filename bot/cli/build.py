@@ -13,11 +13,11 @@ from bot.help_center import status_texts
 from bot.help_center.source_list import audiences_of, read_sources, wanted
 from bot.settings import Settings
 from knowledge.audience import Audience
-from knowledge.builder import Builder
+from knowledge.build.builder import Builder
+from knowledge.build.report import BuildReport
 from knowledge.config import LEARNED, BuildOptions
 from knowledge.errors import BuildRefused, KnowledgeError
 from knowledge.generations import Generations
-from knowledge.report import BuildReport
 from knowledge.status import vectors_fault
 
 

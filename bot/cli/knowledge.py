@@ -16,7 +16,7 @@ from bot.integrations import build_library, open_knowledge
 from bot.models.prices import load_prices
 from bot.settings import Settings
 from bot.store.database import open_kept
-from knowledge.filters import Filter
+from knowledge.search.filters import Filter
 
 ASKED_LIMIT, ASKED_WORDS = 10, 4_000
 """Passages for each of many questions, and words in these passages: enough to judge the ten best."""

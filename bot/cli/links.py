@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from bot.errors import ConfigurationError
 from bot.settings import Settings
-from knowledge.catalog import CatalogReader
 from knowledge.config import Config, read_config
 from knowledge.errors import KnowledgeError
 from knowledge.generations import Generations
 from knowledge.links import CheckedLink, addresses_of, check_links
+from knowledge.search.catalog import CatalogReader
 
 PAGES_SHOWN = 3
 """Pages that a line names."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from bot.errors import ConfigurationError
 from bot.integrations import open_embedder
 from bot.settings import Settings
+from knowledge.build.preview import Preview, PreviewedDocument, preview
 from knowledge.chunking import Chunk, Count
 from knowledge.config import read_config
 from knowledge.errors import KnowledgeError, SourceUnreadable
-from knowledge.preview import Preview, PreviewedDocument, preview
 from knowledge.site_markup import without_heading_ids
 from knowledge.text import visible
 

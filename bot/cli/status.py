@@ -9,8 +9,8 @@ from bot.cli.terminal import as_plain
 from bot.help_center import status_texts
 from bot.settings import Settings
 from knowledge.audience import Audience
+from knowledge.build.report import LeftOut
 from knowledge.embedding.recipe import Recipe, folder_recipe, openai_recipe, table_recipe
-from knowledge.report import LeftOut
 from knowledge.status import read_status
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from bot.help_center import status_texts
-from knowledge.report import Phase, Progress
+from knowledge.build.report import Phase, Progress
 
 MIN_SHARE = 0.05
 """Share of a phase that must be done before the rest of its time is estimated."""

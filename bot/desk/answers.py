@@ -18,7 +18,7 @@ from bot.agent.tools import Context, Tool, ToolOutput, tool
 from bot.agent.wording import without_tags
 from bot.language.rhetoric import only_asks
 from knowledge.knowledge_base import Findings, KnowledgeBase
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 
 SOURCES = 3
 """The most pages that are named under an answer."""

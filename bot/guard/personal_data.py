@@ -12,7 +12,7 @@ from bot.errors import ConfigurationError
 from bot.guard.guardrails import mask
 from bot.language.languages import read_section
 from bot.language.matching import phrases
-from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
+from knowledge.search.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
 
 NAME = "[name]"
 PLACEHOLDERS = (NAME, "[address]", "[e-mail address]", "[link]", "[person]", "[number]", "[card number]", "[secret]")

@@ -28,12 +28,12 @@ from bot.store.cases import ref_of
 from bot.store.database import Database
 from bot.views.cards import NOT_HELPFUL
 from knowledge.audience import Audience
+from knowledge.build.report import BuildReport, Progress
 from knowledge.config import LEARNED, Config, read_config
 from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
-from knowledge.filters import EVERYTHING, Filter
 from knowledge.knowledge_base import Findings, KnowledgeBase
-from knowledge.passages import Hit
-from knowledge.report import BuildReport, Progress
+from knowledge.search.filters import EVERYTHING, Filter
+from knowledge.search.passages import Hit
 
 logger = logging.getLogger(__name__)
 

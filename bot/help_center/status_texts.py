@@ -13,10 +13,10 @@ from pathlib import Path
 
 from bot.slack.mrkdwn import escape
 from knowledge.audience import Audience
+from knowledge.build.report import BuildReport, LeftOut, Phase, Progress
 from knowledge.documents import Notice
 from knowledge.errors import KnowledgeError
 from knowledge.generations import IndexedSource
-from knowledge.report import BuildReport, LeftOut, Phase, Progress
 from knowledge.sources.files import Quarantined
 from knowledge.status import Status
 

@@ -16,7 +16,7 @@ from bot.slack.mrkdwn import escape
 from bot.views.cards import why_not_helpful
 from knowledge.audience import Audience
 from knowledge.knowledge_base import Findings
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 from knowledge.status import Status
 from knowledge.thresholds import Certainty
 

@@ -55,7 +55,7 @@ from bot.telemetry import Metrics
 from bot.views import article_cards
 from bot.views.article_cards import Close
 from knowledge.knowledge_base import KnowledgeBase
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 
 logger = logging.getLogger(__name__)
 

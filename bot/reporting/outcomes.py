@@ -35,7 +35,7 @@ from bot.clock import DAY, WEEK
 from bot.desk.courtesies import affirms, asks_nothing
 from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Verdict
 from bot.views.cards import NOT_HELPFUL
-from knowledge.questions import IDENTIFIER
+from knowledge.search.questions import IDENTIFIER
 
 SILENCE_SECONDS = DAY
 """After this time without a question, a conversation is over."""

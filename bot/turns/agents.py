@@ -16,7 +16,7 @@ from bot.desk_file.model import DeskFile
 from bot.guard.claim_patterns import Wording
 from bot.language.sentences import Sentences
 from bot.shops.actions import Shop
-from bot.turns.asking import Agents
+from bot.turns.answers.asking import Agents
 from knowledge.knowledge_base import KnowledgeBase
 
 

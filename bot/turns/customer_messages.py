@@ -51,9 +51,12 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Finish, InboxItem
 from bot.store.threads import ThreadState
-from bot.turns.answer import UNANSWERED, Answers
-from bot.turns.answer_records import refusal_record
-from bot.turns.danger_check import DangerCheck, Look
+from bot.turns.answers.answer import UNANSWERED, Answers
+from bot.turns.answers.danger_check import DangerCheck, Look
+from bot.turns.answers.leftovers import Leftovers
+from bot.turns.answers.question import Question
+from bot.turns.answers.records import refusal_record
+from bot.turns.answers.refusals import Refusals
 from bot.turns.dead_letters import TURN_OVERHEAD_TIMEOUT, author_of
 from bot.turns.decide import (
     Answer,
@@ -80,9 +83,6 @@ from bot.turns.decide import (
 from bot.turns.edits import MessageEdits
 from bot.turns.hearing import Hearing, Overheard, has_asked_back, hear
 from bot.turns.incoming import IncomingMessage, Notices
-from bot.turns.leftovers import Leftovers
-from bot.turns.question import Question
-from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
 from bot.turns.unread_files import about_unread

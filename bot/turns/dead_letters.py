@@ -17,10 +17,10 @@ from bot.conversation import Customer
 from bot.desk.addressing import calls_for_people
 from bot.desk.identity import Identities
 from bot.store.inbox import Finish, InboxItem
+from bot.turns.answers.leftovers import Leftovers
 from bot.turns.edits import MessageEdits
 from bot.turns.incoming import Notices
 from bot.turns.interactions.interactions import Interactions
-from bot.turns.leftovers import Leftovers
 
 logger = logging.getLogger(__name__)
 

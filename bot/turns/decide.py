@@ -31,7 +31,7 @@ from bot.desk_file.model import PeopleTopic, RefusedTopic
 from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.store.inbox import InboxItem
-from bot.turns.danger_check import Look
+from bot.turns.answers.danger_check import Look
 from bot.turns.hearing import Hearing
 from bot.views.announcements import Offer
 

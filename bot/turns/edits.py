@@ -29,10 +29,10 @@ from bot.store.bodies import EditBody
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
+from bot.turns.answers.journal import open_journal, rounds_of
+from bot.turns.answers.leftovers import Leftovers
 from bot.turns.batches import Pieces
 from bot.turns.costs import costs_of
-from bot.turns.journal import open_journal, rounds_of
-from bot.turns.leftovers import Leftovers
 
 GoOn = Callable[[], Awaitable[Transaction]]
 """Returns the transaction for the next step."""

@@ -37,10 +37,10 @@ from bot.store.forgetting import Batch, Bounds, Place
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.persons import KEPT, OPERATORS
+from bot.turns.answers.journal import rounds_of
 from bot.turns.batches import Steps
 from bot.turns.costs import costs_of
 from bot.turns.edits import MessageEdits
-from bot.turns.journal import rounds_of
 
 logger = logging.getLogger(__name__)
 

@@ -28,12 +28,12 @@ from bot.slack.api.transport import Block
 from bot.slack.stream_text import TaskStatus
 from bot.store.bodies import MessageBody
 from bot.store.inbox import InboxItem
-from bot.turns.answer import Answers
-from bot.turns.asking import Agents, Asked
+from bot.turns.answers.answer import Answers
+from bot.turns.answers.asking import Agents, Asked
+from bot.turns.answers.journal import TurnJournal
+from bot.turns.answers.question import Question
 from bot.turns.decide import Answer, Decision, Facts, HandOver, Refuse, Say, decide
 from bot.turns.hearing import Hearing
-from bot.turns.journal import TurnJournal
-from bot.turns.question import Question
 from bot.views.announcements import greeting, why_called
 from knowledge.knowledge_base import Findings, KnowledgeBase
 

@@ -31,11 +31,11 @@ from bot.store.inbox import Finish, FinishedState, InboxItem
 from bot.store.persons import REQUEST
 from bot.telemetry import Metrics
 from bot.turns import erasure
+from bot.turns.answers.leftovers import Leftovers
 from bot.turns.customer_messages import CustomerMessages
 from bot.turns.dead_letters import ATTEMPTS, TURN_OVERHEAD_TIMEOUT, DeadLetters
 from bot.turns.edits import MessageEdits
 from bot.turns.interactions.interactions import Interactions
-from bot.turns.leftovers import Leftovers
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 

@@ -11,7 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from knowledge.addresses import PrivateAddress, any_private, is_private_host
-from knowledge.connectors import open_connector
+from knowledge.sources.connectors import open_connector
 from knowledge.sources.robots import AGENT
 
 CONNECT_TIMEOUT = 5.0

@@ -19,9 +19,9 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import aiohttp
 
 from knowledge.addresses import PrivateAddress
-from knowledge.catalog import KnownFile
 from knowledge.config import LOOPBACK, Source
 from knowledge.errors import SourceUnreadable
+from knowledge.search.catalog import KnownFile
 from knowledge.sources.files import SUFFIXES, Listing, Quarantined, SourceFile, Unfit
 from knowledge.sources.pace import BACK_OFF, BUSY, FAILURES_LIMIT, REST_LIMIT, Pace, back_off, retry_after
 from knowledge.sources.robots import ROBOTS_BYTES, Robots, forbids_indexing, read_robots

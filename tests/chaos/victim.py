@@ -43,7 +43,7 @@ from bot.slack.rate_limiter import RateLimiter
 from bot.store import attempts, leases, turns
 from bot.store.cases import Case
 from bot.telemetry import configure_logging
-from bot.turns.journal import TurnJournal
+from bot.turns.answers.journal import TurnJournal
 
 IMPORTED = (open_fleet,)
 """What the product imports when it needs it, here before it is forked."""

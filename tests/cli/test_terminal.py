@@ -5,7 +5,7 @@ import io
 import pytest
 
 from bot.cli.terminal import ProgressLine
-from knowledge.report import Progress
+from knowledge.build.report import Progress
 
 
 class Terminal(io.StringIO):

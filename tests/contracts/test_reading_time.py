@@ -72,15 +72,15 @@ from bot.store.cases import Case
 from bot.telemetry import _JsonLines
 from bot.turns.message_body import said
 from handlers import commands, frontdesk
+from knowledge.build.secrets import find_secrets
 from knowledge.chunking import chunk
 from knowledge.documents import Document, read_page
 from knowledge.documents import clean as clean_page
 from knowledge.embedding.windows import windows
 from knowledge.knowledge_base import Findings
 from knowledge.markdown import headings
-from knowledge.passages import Hit
-from knowledge.questions import facets, without_identifiers
-from knowledge.secrets import find_secrets
+from knowledge.search.passages import Hit
+from knowledge.search.questions import facets, without_identifiers
 from knowledge.site_markup import plain_markdown
 from knowledge.sources.asciidoc import read_asciidoc
 from knowledge.sources.faq import read_faq, read_faq_lines
@@ -456,7 +456,7 @@ UNREAD = {
             "bot.models.families",
             "bot.models.prices",
             "bot.models.providers",
-            "bot.turns.journal",
+            "bot.turns.answers.journal",
             "knowledge.generations",
         ),
         *("bot.language.scripts", "handlers.actions", "handlers.messages"),
@@ -483,10 +483,10 @@ UNREAD = {
             "bot.help_center.texts",
             "bot.reporting.why",
             "bot.store.drafts",
-            "knowledge.calibration",
+            "knowledge.build.calibration",
             "knowledge.embedding.table",
         ),
-        *("knowledge.keywords", "knowledge.sources.pdf"),
+        *("knowledge.search.keywords", "knowledge.sources.pdf"),
     ),
 }
 """Modules with patterns that are not in the table, by what their patterns see."""

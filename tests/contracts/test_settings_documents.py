@@ -16,8 +16,8 @@ READS_THE_ENVIRONMENT = {
     "bot/cli/main.py",
     "bot/cli/shop.py",
     "bot/integrations.py",
-    "knowledge/build.py",
-    "knowledge/builder.py",
+    "knowledge/build/process.py",
+    "knowledge/build/builder.py",
     "knowledge/sources/isolation.py",
 }
 """The program; and the builder's parent and child, which hand each other a key out of sight of `ps`."""

@@ -25,7 +25,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/shop.py",
     "bot/cli/trying.py",
     "bot/cli/erase.py",
-    "knowledge/build.py",
+    "knowledge/build/process.py",
 }
 """The two programs, one in several files; the builder reports in JSON lines."""
 RUNS_SQL = {"execute", "executemany", "executescript", "exec_driver_sql"}
@@ -124,7 +124,7 @@ def test_chromadb_has_one_door() -> None:
         by_statement = any(_root(name) == "chromadb" for _, name in imports(source))
         return by_statement or bool(re.search(r"import_module\(\s*[\"']chromadb", source.text))
 
-    assert [source.name for source in sources() if loads(source)] == ["knowledge/vectors.py"]
+    assert [source.name for source in sources() if loads(source)] == ["knowledge/search/vectors.py"]
 
 
 def test_nobody_but_the_store_imports_what_runs_sql() -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 from bot.conversation import Customer, ThreadRef
 from bot.desk.answers import NOT_SURE, SOURCES, Evidence, TurnContext, answer_tools, passages_text
 from knowledge.knowledge_base import Findings
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 
 
 def hit(title: str, text: str, *, url: str = "", chunk_id: str = "") -> Hit:

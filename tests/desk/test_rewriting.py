@@ -14,7 +14,7 @@ from bot.desk.rewriting import SecondLook, build_rewriter
 from bot.models.providers import Server, open_model
 from demo.model.script import read_rounds
 from demo.model.server import Pace, StandIn, open_stand_in
-from knowledge.build import build
+from knowledge.build.process import build
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from demo.ports import free_port
 from knowledge.generations import ChromaCollection
-from knowledge.vectors import create
+from knowledge.search.vectors import create
 from tests.patience import patience
 
 START_SECONDS = patience(60.0)

@@ -42,17 +42,17 @@ from bot.store.outbox import OutboxRow
 from bot.store.spending import Spending
 from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
+from bot.turns.answers.journal import TurnJournal, open_journal
 from bot.turns.interactions.case_steps import CaseSteps
 from bot.turns.interactions.draft_steps import DraftSteps
 from bot.turns.interactions.interactions import Interactions
 from bot.turns.interactions.replies import Replies
 from bot.turns.interactions.staff import StaffInteractions
-from bot.turns.journal import TurnJournal, open_journal
 from bot.views import staff_cards
 from handlers.dialogs import read_submission
 from handlers.payloads import ViewSubmission
 from knowledge.knowledge_base import Findings, KnowledgeBase
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 from local_slack.blocks import message_faults
 from tests.agent.desk import passages_in
 from tests.doubles.clock import ManualClock

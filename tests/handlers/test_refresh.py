@@ -12,7 +12,7 @@ from bot.help_center import status_texts
 from bot.help_center.library import Bases, Library
 from bot.help_center.refreshes import Refreshes
 from handlers import commands
-from knowledge.report import Progress
+from knowledge.build.report import Progress
 from local_slack.workspace import Json, Workspace
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack

@@ -19,12 +19,12 @@ from bot.help_center.status_texts import Watch
 from bot.store import audit, inbox, schedule, schema, turns
 from bot.store.database import Database
 from bot.telemetry import Metrics
+from knowledge.build.report import BuildReport, LeftOut, Progress
 from knowledge.documents import Notice
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError
 from knowledge.generations import IndexedSource
 from knowledge.knowledge_base import Findings
-from knowledge.passages import Hit
-from knowledge.report import BuildReport, LeftOut, Progress
+from knowledge.search.passages import Hit
 from knowledge.sources.files import Quarantined
 from knowledge.status import Status
 from tests.doubles.clock import ManualClock

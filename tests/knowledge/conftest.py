@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.build import build
+from knowledge.build.process import build
+from knowledge.build.report import Progress
 from knowledge.config import Source, read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import MANIFEST, Generations
-from knowledge.report import Progress
 from tests.knowledge.pages import write_library
 
 

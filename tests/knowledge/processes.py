@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from knowledge.catalog import CatalogReader
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
-from knowledge.index import Index, fingerprint_of
+from knowledge.search.catalog import CatalogReader
+from knowledge.search.index import Index, fingerprint_of
 from tests.patience import patience
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ async def until(look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -
 
 @contextmanager
 def builder(kb: Path, library: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "knowledge.build", "--root", str(kb), "--source", str(library), *options]
+    command = [sys.executable, "-m", "knowledge.build.process", "--root", str(kb), "--source", str(library), *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from knowledge.alike import groups
 from knowledge.embedding.table import TableEmbedder
 from knowledge.knowledge_base import open_knowledge_base
+from knowledge.search.alike import groups
 
 ASKED = [
     "Do you ship to Iceland?",

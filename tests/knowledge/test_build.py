@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge import build as builder
-from knowledge.build import build, repair
-from knowledge.catalog import CatalogReader
+from knowledge.build import process as builder
+from knowledge.build.process import build, repair
+from knowledge.build.report import BuildReport, Progress
 from knowledge.chunking import LIMIT
 from knowledge.config import BuildOptions
 from knowledge.embedding.embedder import Vectors
@@ -18,8 +18,8 @@ from knowledge.embedding.recipe import Recipe
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
-from knowledge.report import BuildReport, Progress
-from knowledge.vectors import VectorIndex
+from knowledge.search.catalog import CatalogReader
+from knowledge.search.vectors import VectorIndex
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
 

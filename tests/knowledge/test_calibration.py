@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.build import build
-from knowledge.calibration import LEAST_TEXTS, read_questions
+from knowledge.build.calibration import LEAST_TEXTS, read_questions
+from knowledge.build.process import build
 from knowledge.config import read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations

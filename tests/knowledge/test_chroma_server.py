@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from knowledge import vectors
-from knowledge.build import build
-from knowledge.catalog import IndexedChunk
+from knowledge.build.process import build
+from knowledge.build.report import BuildReport
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import ChromaCollection, Generations, Hold
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
-from knowledge.report import BuildReport
-from knowledge.vectors import ServerVectors, VectorIndex
+from knowledge.search import vectors
+from knowledge.search.catalog import IndexedChunk
+from knowledge.search.vectors import ServerVectors, VectorIndex
 from tests.doubles.chroma_server import START_SECONDS, ChromaServer, open_chroma_server
 from tests.knowledge.conftest import sources_of
 
@@ -230,7 +230,7 @@ async def test_a_build_that_fails_after_it_took_a_collection_leaves_a_base_that_
         await asyncio.to_thread((library / "hours.txt").write_text, text)
         await build(Generations(root), sources_of(library), embedder, chroma_url=server.url, tell=lambda _: None)
     with monkeypatch.context() as failing:
-        failing.setattr("knowledge.build._verify", lambda *_: (_ for _ in ()).throw(OSError("planted")))
+        failing.setattr("knowledge.build.process._verify", lambda *_: (_ for _ in ()).throw(OSError("planted")))
         await asyncio.to_thread((library / "hours.txt").write_text, "We are there on Sundays.\n")
         with pytest.raises(OSError, match="planted"):
             await build(Generations(root), sources_of(library), embedder, chroma_url=server.url, tell=lambda _: None)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from knowledge.build.plan import Known, make_plan
 from knowledge.config import NOT_ARTICLES, BuildOptions, Source, read_config
 from knowledge.errors import SourcesFaulty
-from knowledge.plan import Known, make_plan
 
 GOOD = """
 sources:

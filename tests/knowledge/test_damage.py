@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from knowledge import knowledge_base
-from knowledge.builder import Builder
+from knowledge.build.builder import Builder
+from knowledge.build.report import BuildReport
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
-from knowledge.filters import Filter
 from knowledge.generations import Generations
 from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
-from knowledge.report import BuildReport
+from knowledge.search.filters import Filter
 from tests.knowledge.pages import PAGES
 from tests.knowledge.processes import until
 
@@ -111,7 +111,7 @@ async def test_troubles_that_pass_are_not_taken_for_damage(
 ) -> None:
     async with open_knowledge_base(kb, embedder) as base:
         with monkeypatch.context() as broken:
-            broken.setattr("knowledge.catalog.CatalogReader.passages", _no_memory)
+            broken.setattr("knowledge.search.catalog.CatalogReader.passages", _no_memory)
             assert await base.search(QUESTION) == Findings(degraded=True)
         assert not base.is_damaged
         assert (await base.status()).degraded
@@ -252,7 +252,7 @@ def end_children(number: signal.Signals) -> None:
         for child in (task / "children").read_text().split():
             # Others of this process's children may end meanwhile.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if b"knowledge.build" in Path("/proc", child, "cmdline").read_bytes():
+                if b"knowledge.build.process" in Path("/proc", child, "cmdline").read_bytes():
                     os.kill(int(child), number)
 
 

@@ -58,7 +58,8 @@ def tokenizer() -> Tokenizer:
 
 def test_the_table_is_read_without_importing_its_package_or_chroma() -> None:
     program = (
-        "import sys, knowledge.knowledge_base, knowledge.build; from knowledge.embedding.table import TableEmbedder;"
+        "import sys, knowledge.knowledge_base, knowledge.build.process;"
+        "from knowledge.embedding.table import TableEmbedder;"
         "TableEmbedder(); print(sys.modules.keys() & {'wordllama', 'chromadb', 'openai', 'requests'})"
     )
 

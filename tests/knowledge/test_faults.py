@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from knowledge import knowledge_base
-from knowledge.build import build
+from knowledge.build.process import build
+from knowledge.build.report import Progress
 from knowledge.embedding.openai import OpenAIEmbedder
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildFailed, EmbedderFailed
 from knowledge.generations import CHROMA, DATABASE, Generations
 from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
-from knowledge.report import Progress
 from tests.doubles.embedding_server import EmbeddingServer, open_embedding_server
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.build import build
+from knowledge.build.process import build
 from knowledge.embedding.embedder import Vectors
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import EmbedderFailed

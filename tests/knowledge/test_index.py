@@ -11,9 +11,9 @@ import pytest
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import IndexBroken
 from knowledge.generations import Generation, Generations
-from knowledge.index import Index, LookUp, fingerprint_of
-from knowledge.keywords import NOTHING
-from knowledge.vectors import VectorIndex
+from knowledge.search.index import Index, LookUp, fingerprint_of
+from knowledge.search.keywords import NOTHING
+from knowledge.search.vectors import VectorIndex
 
 
 def current(kb: Path) -> Generation:
@@ -88,7 +88,7 @@ def test_the_last_one_out_closes_a_retired_index(kb: Path, embedder: TableEmbedd
 def test_settings_meant_for_others_do_not_reach_chroma(kb: Path, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MIGRATIONS=run\nCHROMA_SERVER_HTTP_PORT=\nALLOW_RESET=maybe\n")
     program = (
-        "import sys; from pathlib import Path; from knowledge.vectors import VectorIndex;"
+        "import sys; from pathlib import Path; from knowledge.search.vectors import VectorIndex;"
         "print(VectorIndex(Path(sys.argv[1])).count() > 0)"
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.build import build
+from knowledge.build.process import build
 from knowledge.documents import Document
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations

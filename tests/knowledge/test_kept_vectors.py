@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from knowledge.build import build
+from knowledge.build.process import build
 from knowledge.config import BuildOptions
 from knowledge.embedding.kept import FILE, KEEP_SECONDS, KeptVectors
 from knowledge.embedding.openai import OpenAIEmbedder
@@ -48,7 +48,7 @@ async def test_a_build_that_fails_at_its_end_loses_no_vector(
     kb: Path, library: Path, paid: OpenAIEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as failing:
-        failing.setattr("knowledge.build._verify", lambda *_: (_ for _ in ()).throw(IndexBroken("planted")))
+        failing.setattr("knowledge.build.process._verify", lambda *_: (_ for _ in ()).throw(IndexBroken("planted")))
         with pytest.raises(IndexBroken, match="planted"):
             await build(Generations(kb), sources_of(library), paid, tell=ignore)
     report = await build(Generations(kb), sources_of(library), paid, tell=ignore)

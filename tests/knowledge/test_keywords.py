@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from knowledge import keywords
-from knowledge.keywords import Found, Keywords
+from knowledge.search import keywords
+from knowledge.search.keywords import Found, Keywords
 
 CHUNKS = [
     (1, "Returns", "You can return a lamp within thirty days."),

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from knowledge import knowledge_base
-from knowledge.build import build
+from knowledge.build.process import build
+from knowledge.build.report import BuildReport, Progress
 from knowledge.embedding.embedder import Vectors
 from knowledge.embedding.recipe import Recipe
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildFailed, BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
-from knowledge.index import Index
 from knowledge.knowledge_base import Findings, open_knowledge_base
-from knowledge.report import BuildReport, Progress
-from knowledge.vectors import VectorIndex
+from knowledge.search.index import Index
+from knowledge.search.vectors import VectorIndex
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
 from tests.knowledge.processes import until

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from knowledge.build import build
+from knowledge.build.process import build
 from knowledge.embedding.embedder import Vectors
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.errors import EmbedderFailed

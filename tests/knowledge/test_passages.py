@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from knowledge.catalog import Passage
-from knowledge.passages import JOINED_WORDS, LEAST_WORDS, collect
+from knowledge.search.catalog import Passage
+from knowledge.search.passages import JOINED_WORDS, LEAST_WORDS, collect
 
 
 def passage(number: int, text: str, *, document: int = 1, position: int = 0, heading: str = "Help > Part") -> Passage:

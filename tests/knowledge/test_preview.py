@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.build import build
-from knowledge.catalog import CatalogReader
+from knowledge.build.preview import preview
+from knowledge.build.process import build
 from knowledge.config import Source
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.generations import Generations
-from knowledge.preview import preview
+from knowledge.search.catalog import CatalogReader
 from tests.knowledge.conftest import ignore
 
 AWS_KEY = "AKIA" + "Q3EGV7KZN2XW5RTY"

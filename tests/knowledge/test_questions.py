@@ -1,6 +1,6 @@
 """What is looked up of what a customer writes."""
 
-from knowledge.questions import FACETS, facets, without_identifiers
+from knowledge.search.questions import FACETS, facets, without_identifiers
 
 
 def test_mere_manners_ask_nothing() -> None:

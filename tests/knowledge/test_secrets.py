@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.build import build
+from knowledge.build.process import build
+from knowledge.build.secrets import find_secrets
 from knowledge.config import Source
 from knowledge.documents import Notice
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import DATABASE, Generations
 from knowledge.knowledge_base import open_knowledge_base
-from knowledge.secrets import find_secrets
 from tests.knowledge.conftest import ignore
 from tests.patience import patience
 

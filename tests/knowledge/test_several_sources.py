@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from knowledge.audience import Audience
-from knowledge.build import build
+from knowledge.build.process import build
+from knowledge.build.report import BuildReport
 from knowledge.config import BuildOptions, read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
-from knowledge.filters import Filter
 from knowledge.generations import Generations
 from knowledge.knowledge_base import open_knowledge_base
-from knowledge.report import BuildReport
+from knowledge.search.filters import Filter
 from tests.knowledge.conftest import ignore
 
 CONFIG = """

@@ -13,12 +13,12 @@ from aiohttp import web
 
 from demo.ports import listening
 from knowledge import addresses, config
-from knowledge.build import build
+from knowledge.build.process import build
+from knowledge.build.report import BuildReport
 from knowledge.config import Source
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.generations import Generations
-from knowledge.report import BuildReport
 from knowledge.sources import pace
 from knowledge.sources import site as module
 from knowledge.sources.files import SUFFIXES, Listing

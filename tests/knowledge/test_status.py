@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.build import build
+from knowledge.build.process import build
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import CHROMA, DATABASE, Generations
 from knowledge.knowledge_base import open_knowledge_base
@@ -68,7 +68,7 @@ def test_a_base_that_was_never_built_says_so(tmp_path: Path) -> None:
     [
         ("bot.cli.status", ("numpy", "chromadb", "aiohttp", "sqlalchemy", "openai", "tokenizers")),
         ("bot.cli.build", ("numpy", "chromadb", "aiohttp", "sqlalchemy", "openai", "tokenizers")),
-        ("knowledge.build", ("chromadb", "aiohttp", "openai", "sqlalchemy")),
+        ("knowledge.build.process", ("chromadb", "aiohttp", "openai", "sqlalchemy")),
         ("knowledge.sources.reading", ("numpy", "chromadb", "aiohttp", "pypdfium2", "docutils")),
     ],
 )

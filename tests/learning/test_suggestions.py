@@ -22,11 +22,11 @@ from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.suggestions import Suggestion
 from bot.telemetry import Metrics
+from bot.turns.answers.journal import open_journal
 from bot.turns.interactions.article_steps import ArticleSteps
 from bot.turns.interactions.replies import Replies
-from bot.turns.journal import open_journal
 from knowledge.knowledge_base import Findings, KnowledgeBase
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, Step, says

@@ -255,7 +255,7 @@ def building(index: Path) -> int | None:
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"knowledge.build" in words and str(index).encode() in words:
+            if b"knowledge.build.process" in words and str(index).encode() in words:
                 return int(folder.name)
     return None
 

@@ -22,17 +22,17 @@ from bot.slack.files import FileCopies
 from bot.slack.outbox import Outbox
 from bot.store.database import Database
 from bot.telemetry import Metrics
-from bot.turns.answer import Answers
-from bot.turns.answer_posts import AnswerPosts
-from bot.turns.answer_records import AnswerRecords
-from bot.turns.answer_reports import AnswerReports
-from bot.turns.answer_streams import AnswerStreams
+from bot.turns.answers.answer import Answers
+from bot.turns.answers.leftovers import Leftovers
+from bot.turns.answers.posts import AnswerPosts
+from bot.turns.answers.records import AnswerRecords
+from bot.turns.answers.refusals import Refusals
+from bot.turns.answers.reports import AnswerReports
+from bot.turns.answers.streams import AnswerStreams
 from bot.turns.customer_messages import CustomerMessages
 from bot.turns.dead_letters import DeadLetters
 from bot.turns.incoming import Notices
-from bot.turns.leftovers import Leftovers
 from bot.turns.ownership import EpochReader
-from bot.turns.refusals import Refusals
 from bot.turns.sessions import TurnSessions
 from bot.turns.turn import Turns
 from tests.turns.arrivals import ME, TEAM

@@ -21,12 +21,12 @@ from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
-from bot.turns.asking import SOURCES, Agents, Asked
-from bot.turns.endings import ending_of
-from bot.turns.journal import open_journal
-from bot.turns.question import Question
+from bot.turns.answers.asking import SOURCES, Agents, Asked
+from bot.turns.answers.endings import ending_of
+from bot.turns.answers.journal import open_journal
+from bot.turns.answers.question import Question
 from knowledge.knowledge_base import Findings
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 from tests.agent.desk import Counter, desk_tools, passages_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.routed_model import RoutedModel, words_of

@@ -11,8 +11,8 @@ from bot.store import inbox, spending, turns
 from bot.store.bodies import MessageBody
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.turns.answers.journal import open_journal
 from bot.turns.costs import UNKNOWN, costs_of
-from bot.turns.journal import open_journal
 from tests.doubles.clock import ManualClock
 from tests.turns.answering import build_answers
 from tests.turns.arrivals import TEAM, arrival

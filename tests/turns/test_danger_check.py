@@ -19,7 +19,7 @@ from bot.language.sentences import load_sentences
 from bot.store import schema
 from bot.store.database import Database
 from bot.store.spending import cost_of_customer
-from bot.turns.danger_check import STEP, DangerCheck
+from bot.turns.answers.danger_check import STEP, DangerCheck
 from bot.views.announcements import SAID_FIRST
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says

@@ -17,8 +17,8 @@ from bot.store import dead_letters, inbox, interrupts, schema, traces, turns
 from bot.store.bodies import InteractionBody
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.turns.answers.journal import open_journal
 from bot.turns.dead_letters import ATTEMPTS
-from bot.turns.journal import open_journal
 from tests.doubles.local_slack import LocalSlack
 from tests.store.test_interrupts import deletion
 from tests.turns.answering import CUSTOMER, KnownCustomer, with_database

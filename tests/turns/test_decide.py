@@ -8,7 +8,7 @@ from bot.agent.model import Usage
 from bot.desk.topics import NO_TOPICS
 from bot.store.bodies import AttachedFile, MessageBody
 from bot.store.inbox import InboxItem
-from bot.turns.danger_check import Look
+from bot.turns.answers.danger_check import Look
 from bot.turns.decide import (
     Answer,
     Call,

@@ -26,9 +26,9 @@ from bot.store.inbox import Arrival, InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.suggestions import State, Suggestion
 from bot.store.summaries import Summary
+from bot.turns.answers.journal import open_journal
 from bot.turns.batches import Pieces
 from bot.turns.edits import MessageEdits
-from bot.turns.journal import open_journal
 from bot.views import home
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack

@@ -13,7 +13,7 @@ from bot.store import attempts, cases, inbox, outbox, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.turns.journal import TurnJournal, open_journal
+from bot.turns.answers.journal import TurnJournal, open_journal
 from tests.doubles.clock import ManualClock
 from tests.store.rows import a_case, a_turn
 from tests.turns.arrivals import TEAM, arrival

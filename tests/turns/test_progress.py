@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from bot.agent.events import ToolFinished, ToolStarted
 from bot.language.languages import languages
 from bot.language.sentences import load_sentences
-from bot.turns.progress import MAX_NAMED, ProgressLines
+from bot.turns.answers.progress import MAX_NAMED, ProgressLines
 
 ORDER = "Looking up the order"
 

@@ -26,12 +26,12 @@ from bot.store import inbox, interrupts, schema, threads
 from bot.store.bodies import AttachedFile, DeleteBody, MessageBody
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
-from bot.turns.answer_records import WITHHELD
-from bot.turns.asking import Agents
+from bot.turns.answers.asking import Agents
+from bot.turns.answers.journal import open_journal
+from bot.turns.answers.records import WITHHELD
 from bot.turns.dead_letters import ATTEMPTS
 from bot.turns.decide import RETURNED_THANKS
 from bot.turns.edits import MessageEdits
-from bot.turns.journal import open_journal
 from bot.turns.summaries import Summaries
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack

@@ -15,8 +15,8 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.turns.journal import open_journal
-from bot.turns.question import Question
+from bot.turns.answers.journal import open_journal
+from bot.turns.answers.question import Question
 from bot.turns.summaries import Summaries
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack

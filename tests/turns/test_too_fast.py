@@ -9,7 +9,7 @@ import pytest
 from bot.desk.budgets import paced
 from bot.language.sentences import load_sentences
 from bot.store.database import Database
-from bot.turns.asking import Agents
+from bot.turns.answers.asking import Agents
 from tests.desk.doubles import CUSTOMER_A, context_of
 from tests.doubles.clock import ManualClock
 from tests.doubles.scripted_model import call, calls, says

@@ -9,8 +9,8 @@ from bot.help_center.articles import Articles, ArticleText, Decided, UnknownArti
 from bot.learning.suggestions import Learning
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.turns.answers.journal import open_journal
 from bot.turns.interactions.replies import Replies, Step, field, number
-from bot.turns.journal import open_journal
 from bot.views.article_cards import REASONS
 
 

@@ -10,8 +10,8 @@ from bot.drafts.drafts import Drafting
 from bot.guard.guardrails import clean, mask
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.turns.answers.journal import open_journal
 from bot.turns.interactions.replies import Replies, Step
-from bot.turns.journal import open_journal
 from bot.views.dialogs import DRAFT_LIMIT
 
 

@@ -25,14 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from knowledge.catalog import CatalogReader, StoredVectors
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
-from knowledge.fuse import cosines, fuse
-from knowledge.index import rank, words_weight
-from knowledge.keywords import Found
+from knowledge.search.catalog import CatalogReader, StoredVectors
+from knowledge.search.fuse import cosines, fuse
+from knowledge.search.index import rank, words_weight
+from knowledge.search.keywords import Found
+from knowledge.search.vectors import VectorIndex
 from knowledge.thresholds import Thresholds
-from knowledge.vectors import VectorIndex
 
 SAMPLE, LARGE_SAMPLE = 200, 100
 """Sentences of the base that are searched. The second number is for a large base, where each search takes longer."""

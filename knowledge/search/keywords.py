@@ -14,8 +14,8 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from knowledge.filters import EVERYTHING, Filter
-from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
+from knowledge.search.filters import EVERYTHING, Filter
+from knowledge.search.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
 from knowledge.site_markup import without_targets
 
 VERSION = 2

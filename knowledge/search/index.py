@@ -16,16 +16,17 @@ from typing import Literal
 
 import numpy as np
 
-from knowledge import catalog, chunking, keywords
-from knowledge.catalog import CatalogReader
+from knowledge import chunking
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import IndexBroken, TextsDamaged
-from knowledge.filters import EVERYTHING, Filter
-from knowledge.fuse import TABLE_WORDS_WEIGHT, WORDS_WEIGHT, cosines, fuse
 from knowledge.generations import ChromaCollection, Generation, Hold
-from knowledge.keywords import Found
-from knowledge.passages import Hit, collect
-from knowledge.vectors import ServerVectors, VectorIndex, has_index
+from knowledge.search import catalog, keywords
+from knowledge.search.catalog import CatalogReader
+from knowledge.search.filters import EVERYTHING, Filter
+from knowledge.search.fuse import TABLE_WORDS_WEIGHT, WORDS_WEIGHT, cosines, fuse
+from knowledge.search.keywords import Found
+from knowledge.search.passages import Hit, collect
+from knowledge.search.vectors import ServerVectors, VectorIndex, has_index
 
 CANDIDATES = 50
 """Chunks that each of the two searches returns at most."""

@@ -40,14 +40,14 @@ from bot.language.rhetoric import names_a_number
 from bot.language.sentences import Sentences
 from bot.slack.stream import StreamWriter
 from bot.store.bodies import without_files
-from bot.turns.column import Column, Section
-from bot.turns.endings import Verdict, ending_of, judge, judge_whole
-from bot.turns.journal import TurnJournal
-from bot.turns.progress import ProgressLines
-from bot.turns.question import Question
-from bot.turns.reply import FAILURES_KEPT, Reply
+from bot.turns.answers.column import Column, Section
+from bot.turns.answers.endings import Verdict, ending_of, judge, judge_whole
+from bot.turns.answers.journal import TurnJournal
+from bot.turns.answers.progress import ProgressLines
+from bot.turns.answers.question import Question
+from bot.turns.answers.reply import FAILURES_KEPT, Reply
 from knowledge.knowledge_base import Findings, KnowledgeBase, surer
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 
 SOURCES = 4
 """The largest number of pages named under the answers to several questions."""

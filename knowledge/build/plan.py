@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urljoin, urlsplit
 
-from knowledge import catalog
-from knowledge.catalog import KnownDocument, KnownFile
+from knowledge.build.report import Progress
 from knowledge.config import LEARNED, BuildOptions, Source
 from knowledge.documents import Document, folder_of
 from knowledge.errors import BuildRefused, SourceUnreadable
 from knowledge.generations import IndexedSource
-from knowledge.report import Progress
+from knowledge.search import catalog
+from knowledge.search.catalog import KnownDocument, KnownFile
 from knowledge.sources.files import Listing, Quarantined, SourceFile, Unfit, list_files, read_bytes
 from knowledge.sources.isolation import DEFAULT_LIMITS, Isolation, ReadingLimits, open_isolation
 

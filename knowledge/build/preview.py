@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from knowledge.audience import Audience
+from knowledge.build.plan import described
+from knowledge.build.withholding import withhold
 from knowledge.chunking import Chunk, Count, chunk_within
 from knowledge.config import Source
 from knowledge.documents import Document, Notice
 from knowledge.errors import SourceUnreadable
-from knowledge.plan import described
 from knowledge.sources.files import Quarantined, SourceFile, Unfit, list_files, read_bytes, why_passed_over
 from knowledge.sources.isolation import open_isolation
-from knowledge.withholding import withhold
 
 
 @dataclass(frozen=True, slots=True)

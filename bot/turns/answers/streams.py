@@ -11,9 +11,9 @@ from bot.slack.client import SlackClient
 from bot.slack.stream import StreamWriter, open_stream
 from bot.store import turns
 from bot.store.database import Database
-from bot.turns.journal import TurnJournal
+from bot.turns.answers.journal import TurnJournal
+from bot.turns.answers.question import Question
 from bot.turns.ownership import EpochReader, OwnershipGuard
-from bot.turns.question import Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from bot.desk.answers import NOT_SURE
 from bot.desk.topics import without_marks
 from bot.guard.claims import Claim
 from bot.guard.values import Value
-from bot.turns.reply import Reply
+from bot.turns.answers.reply import Reply
 
 DECLINED = frozenset({"filtered", "refused"})
 """Failures that are no malfunction: the model, or its provider's filter, declines the subject."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from knowledge.audience import Audience
+from knowledge.build.report import BuildReport, Phase, Progress
 from knowledge.config import BuildOptions
 from knowledge.embedding.recipe import Recipe
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
-from knowledge.report import BuildReport, Phase, Progress
 
 BUILD_SECONDS = 3_600.0
 """Seconds that a build may take. After that it is stopped."""
@@ -163,7 +163,7 @@ class Builder:
 
     async def _start(self, arguments: Sequence[str]) -> asyncio.subprocess.Process:
         where = ("--root", str(self._root), *self._server, *self._learned)
-        command = ("-P", "-m", "knowledge.build", *where, *arguments, *self._recipe.arguments)
+        command = ("-P", "-m", "knowledge.build.process", *where, *arguments, *self._recipe.arguments)
         environment = {name: value for name, value in os.environ.items() if name in PASSED_ON}
         # The folder above this package, for programs that run from a checkout.
         environment |= {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONUTF8": "1", **self._recipe.environment}

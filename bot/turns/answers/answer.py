@@ -26,15 +26,15 @@ from bot.ingest.interrupts import Interrupted
 from bot.language.sentences import Sentences
 from bot.slack.api.transport import Block
 from bot.slack.stream import StreamWriter
-from bot.turns.answer_posts import AnswerPosts
-from bot.turns.answer_records import AnswerRecords
-from bot.turns.answer_reports import AnswerReports
-from bot.turns.answer_streams import AnswerStreams
-from bot.turns.asking import Agents, Asked
-from bot.turns.endings import Ending, ending_of
-from bot.turns.journal import TurnJournal
-from bot.turns.leftovers import Leftovers
-from bot.turns.question import Question
+from bot.turns.answers.asking import Agents, Asked
+from bot.turns.answers.endings import Ending, ending_of
+from bot.turns.answers.journal import TurnJournal
+from bot.turns.answers.leftovers import Leftovers
+from bot.turns.answers.posts import AnswerPosts
+from bot.turns.answers.question import Question
+from bot.turns.answers.records import AnswerRecords
+from bot.turns.answers.reports import AnswerReports
+from bot.turns.answers.streams import AnswerStreams
 from bot.turns.sessions import TurnSessions
 from bot.views import cards
 from bot.views.announcements import SAID_FIRST

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from knowledge.catalog import Passage
+from knowledge.search.catalog import Passage
 from knowledge.site_markup import without_heading_ids
 
 LEAST_WORDS = 30

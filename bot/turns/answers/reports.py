@@ -16,7 +16,7 @@ from bot.store import outbox, spending
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from bot.telemetry import Metrics
-from bot.turns.asking import Asked
+from bot.turns.answers.asking import Asked
 from bot.turns.costs import costs_of
 from bot.views import staff_cards
 

@@ -29,11 +29,11 @@ from urllib.parse import urlsplit
 import pydantic
 import pydantic_settings
 
-from knowledge.catalog import IndexedChunk, copy
 from knowledge.embedding.embedder import Vectors
 from knowledge.errors import IndexBroken, VectorsAway
-from knowledge.filters import EVERYTHING, Filter, primary
 from knowledge.generations import ChromaCollection, Home
+from knowledge.search.catalog import IndexedChunk, copy
+from knowledge.search.filters import EVERYTHING, Filter, primary
 
 COLLECTION = "kb-chunks"
 BATCH = 500

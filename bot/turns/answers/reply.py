@@ -23,8 +23,8 @@ from bot.desk.topics import without_marks
 from bot.guard.claims import Claim, ClaimGate
 from bot.guard.tool_results import ESCALATE, SEARCH
 from bot.guard.values import Value
-from bot.turns.progress import ProgressLines
-from bot.turns.question import Question
+from bot.turns.answers.progress import ProgressLines
+from bot.turns.answers.question import Question
 
 FAILURES_KEPT = 8
 """How many failed requests to models are stored for one turn."""

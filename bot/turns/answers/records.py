@@ -19,10 +19,10 @@ from bot.store import spending, threads, turns
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.turns import TurnRecord
-from bot.turns.asking import Asked
+from bot.turns.answers.asking import Asked
+from bot.turns.answers.journal import TurnJournal, open_journal
 from bot.turns.costs import costs_of
-from bot.turns.journal import TurnJournal, open_journal
-from knowledge.passages import Hit
+from knowledge.search.passages import Hit
 
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
 """Stored in a channel's thread instead of an answer with private lookups, because others continue there."""

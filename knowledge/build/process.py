@@ -28,10 +28,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from knowledge import catalog
 from knowledge.audience import Audience
-from knowledge.calibration import Calibration, calibrate, read_questions
-from knowledge.catalog import Catalog, CatalogReader
+from knowledge.build.calibration import Calibration, calibrate, read_questions
+from knowledge.build.plan import Known, Plan, Tell, make_plan
+from knowledge.build.report import BuildReport, LeftOut, Phase, Progress
+from knowledge.build.withholding import withhold
 from knowledge.chunking import chunk_within
 from knowledge.config import BuildOptions, Source, read_config
 from knowledge.embedding.embedder import Embedder, Vectors
@@ -51,12 +52,11 @@ from knowledge.generations import (
     Manifest,
     now,
 )
-from knowledge.index import fingerprint_of
-from knowledge.plan import Known, Plan, Tell, make_plan
-from knowledge.report import BuildReport, LeftOut, Phase, Progress
+from knowledge.search import catalog
+from knowledge.search.catalog import Catalog, CatalogReader
+from knowledge.search.index import fingerprint_of
+from knowledge.search.vectors import VectorIndex, clear, copy_index, create, rename
 from knowledge.site_markup import without_targets
-from knowledge.vectors import VectorIndex, clear, copy_index, create, rename
-from knowledge.withholding import withhold
 
 EMBED_BATCH = 256
 FOLLOW = 0.3
@@ -506,7 +506,8 @@ def _embedder(options: argparse.Namespace) -> Embedder:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m knowledge.build", description=(__doc__ or "").split("\n")[0])
+    about = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m knowledge.build.process", description=about)
     parser.add_argument("--root", type=Path, required=True, help="the folder of the generations")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--source", type=Path, help="a folder or file of documents, or a YAML file of sources")

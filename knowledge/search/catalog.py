@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge import keywords
 from knowledge.chunking import Chunk
 from knowledge.documents import Document, Notice
 from knowledge.errors import IndexBroken
+from knowledge.search import keywords
 
 SCHEMA_VERSION = 4
 

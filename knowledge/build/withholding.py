@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from knowledge.audience import Audience
+from knowledge.build.secrets import Secret, find_secrets
 from knowledge.chunking import Chunk
 from knowledge.documents import Document, Notice
-from knowledge.secrets import Secret, find_secrets
 
 
 def withhold(document: Document, chunks: Sequence[Chunk], *, audience: Audience) -> tuple[list[Chunk], list[Notice]]:

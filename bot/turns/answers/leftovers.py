@@ -24,9 +24,9 @@ from bot.store import spending, threads, turns
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.turns import STANDING, TurnRecord
-from bot.turns.answer_posts import AnswerPosts
+from bot.turns.answers.journal import TurnJournal, open_journal
+from bot.turns.answers.posts import AnswerPosts
 from bot.turns.costs import costs_of
-from bot.turns.journal import TurnJournal, open_journal
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from knowledge.catalog import StoredVectors
 from knowledge.embedding.embedder import Vectors
+from knowledge.search.catalog import StoredVectors
 
 WORDS_WEIGHT, TABLE_WORDS_WEIGHT = 0.6, 0.45
 """The second weight is for FAQ tables: each entry is a question, so one word in common with its heading says less."""

@@ -1,0 +1,1 @@
+"""How the next generation is made: `plan` compares, `process` builds, `builder` runs it as a child process."""
