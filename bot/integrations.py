@@ -49,6 +49,7 @@ from bot.models.prices import Prices, load_prices
 from bot.models.providers import Server, address_faults, find_card, key_is_refused, open_model, reasons, thinks
 from bot.models.traced import TracedModel
 from bot.models.trial import try_model
+from bot.procedures.file import read_procedures
 from bot.settings import Settings
 from bot.shops.actions import Shop
 from bot.shops.port import ShopRefuses, ShopUnavailable
@@ -108,6 +109,7 @@ async def check(settings: Settings) -> list[str]:
         (settings.sentences_path, load_sentences),
         (settings.desk_file, read_desk_file),
         (settings.policy_path, read_policy),
+        (settings.procedures_path, read_procedures),
     ):
         try:
             if path is not None:

@@ -249,6 +249,8 @@ class Settings(BaseModel):
     """Cases that one customer may have open; what they want of a person in further threads is added to the latest."""
     policy_path: Path | None = None
     """A YAML file with what may be changed in the shop (policy.md), read again on SIGHUP. Unset: nothing may."""
+    procedures_path: Path | None = None
+    """A folder with procedures, a Markdown file each (procedures.md), read again on SIGHUP. Unset: none."""
     action_minutes: Annotated[float, Field(ge=1, le=120)] = 15.0
     """How long a customer can say yes to a change of an order that the assistant has prepared, in minutes."""
     approval_minutes: Annotated[float, Field(ge=1, le=1440)] = 30.0
@@ -339,7 +341,7 @@ class Settings(BaseModel):
     @property
     def has_live_files(self) -> bool:
         """Whether there are files that are read again on SIGHUP."""
-        return self.desk_file is not None or self.policy_path is not None
+        return any((self.desk_file, self.policy_path, self.procedures_path))
 
     @property
     def is_shared(self) -> bool:

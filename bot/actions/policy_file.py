@@ -163,6 +163,13 @@ class Group(Comparison):
         self._check_one(any_of=self.any_of, all_of=self.all_of)
         return self
 
+    def facts(self) -> Iterator[str]:
+        """The facts that the group looks at."""
+        for each in (self, *self.any_of, *self.all_of):
+            if each.fact:
+                yield each.fact
+            yield from (operand.name for _, operand in each.operators if isinstance(operand, FactRef))
+
 
 Groups = Annotated[tuple[Group, ...], Field(max_length=20)]
 
@@ -208,9 +215,9 @@ class Rule(Comparison):
 
     def facts(self) -> Iterator[str]:
         """The facts that the rule looks at."""
-        groups = (*self.any_of, *self.all_of)
-        clauses = [clause for group in groups for clause in (*group.any_of, *group.all_of)]
-        for each in (self, *groups, *clauses, *([self.unless] if self.unless else [])):
+        for group in (*self.any_of, *self.all_of):
+            yield from group.facts()
+        for each in (self, *([self.unless] if self.unless else [])):
             if each.fact:
                 yield each.fact
             yield from (operand.name for _, operand in each.operators if isinstance(operand, FactRef))
@@ -410,7 +417,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _rule_check(rule: Rule) -> RuleCheck:
-    check = _check_of(rule)
+    check = build_group(rule)
     if rule.unless:
         check = _with_exception(check, rule, rule.unless)
     asked = FACTS[next(rule.facts())].argument if rule.else_ == "ask" else ""
@@ -418,17 +425,18 @@ def _rule_check(rule: Rule) -> RuleCheck:
     return RuleCheck(rule.id, check, rule.else_, rule.because, per_line, asked)
 
 
-def _check_of(part: Comparison) -> Check:
+def build_group(part: Comparison) -> Check:
+    """What a comparison, or a group of them, checks."""
     if part.fact:
         ((operator, operand),) = part.operators
         return build_check(part.fact, operator, operand)
     any_of, all_of = getattr(part, "any_of", ()), getattr(part, "all_of", ())
-    return any_fulfilled([*map(_check_of, any_of)]) if any_of else all_fulfilled([*map(_check_of, all_of)])
+    return any_fulfilled([*map(build_group, any_of)]) if any_of else all_fulfilled([*map(build_group, all_of)])
 
 
 def _with_exception(check: Check, rule: Rule, unless: Unless) -> Check:
     """A rule that may be unfulfilled where its exception is fulfilled."""
-    parts = [_check_of(unless)]
+    parts = [build_group(unless)]
     if "up_to" in unless.model_fields_set:
         parts.append(build_check(rule.fact, "at_most", read_operand(rule.fact, "at_most", unless.up_to)))
     excepted = all_fulfilled(parts)

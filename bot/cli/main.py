@@ -1,5 +1,5 @@
-"""The command line: serve, work, check, desk, policy, shop, try, migrate, kb, cases, actions, turns, dead, cost, report
-and erase.
+"""The command line: serve, work, check, desk, policy, procedures, shop, try, migrate, kb, cases, actions, turns,
+dead, cost, report and erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -87,6 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("check", help="say what is missing or wrong, all at once")
     _add_desk(commands)
     _add_policy(commands)
+    _add_procedures(commands)
     _add_shop(commands)
     trying = commands.add_parser("try", help="answer a question here, with everything shown; nothing goes to Slack")
     trying.add_argument("question", nargs="+", help="what a customer writes; several words need no quotes")
@@ -143,6 +144,16 @@ def _add_policy(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     checking = verbs.add_parser("check", help="print its rules in plain words, or the line of every fault")
     checking.add_argument("file", type=Path, nargs="?", help="the file; `POLICY_PATH` unless given")
     verbs.add_parser("schema", help="print the JSON schema, with which editors complete and check the policy")
+
+
+def _add_procedures(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verbs of `procedures`."""
+    verbs = commands.add_parser("procedures", help="the procedures: your team's playbooks").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    checking = verbs.add_parser("check", help="print their steps in plain words, or the line of every fault")
+    checking.add_argument("path", type=Path, nargs="?", help="a folder or a file; `PROCEDURES_PATH` unless given")
+    verbs.add_parser("schema", help="print the JSON schema, with which editors complete and check a procedure")
 
 
 def _add_actions(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -310,6 +321,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli.policy import run as run_policy
 
             return run_policy(given, settings)
+        case "procedures", _:
+            from bot.cli.procedures import run as run_procedures
+
+            return run_procedures(given, settings)
         case "migrate", _:
             return await _migrate(settings)
         case "kb", "try":

@@ -115,25 +115,25 @@ def _limit(currency: str, limits: CurrencyLimits) -> Iterator[str]:
 def _rule(rule: Rule) -> str:
     unless = f", unless {_unless(rule, rule.unless)}" if rule.unless else ""
     because = f" ({rule.because})" if rule.because else ""
-    return f"{rule.id}: {_condition(rule)}{unless}; otherwise {_ELSE[rule.else_]}{because}"
+    return f"{rule.id}: {described(rule)}{unless}; otherwise {_ELSE[rule.else_]}{because}"
 
 
-def _condition(part: Comparison, *, is_inner: bool = False) -> str:
+def described(part: Comparison, *, is_inner: bool = False) -> str:
     """A comparison, or several joined by `or` and `and`."""
     if part.fact:
         ((operator, operand),) = part.operators
         value = "" if operator == "exists" else f" {_value(operand)}"
         return f"{part.fact} {_OPERATORS[operator]}{value}"
     any_of, all_of = getattr(part, "any_of", ()), getattr(part, "all_of", ())
-    joined = (" or " if any_of else " and ").join(_condition(each, is_inner=True) for each in (*any_of, *all_of))
+    joined = (" or " if any_of else " and ").join(described(each, is_inner=True) for each in (*any_of, *all_of))
     return f"({joined})" if is_inner else joined
 
 
 def _unless(rule: Rule, unless: Unless) -> str:
     if "up_to" not in unless.model_fields_set:
-        return _condition(unless)
+        return described(unless)
     limit = _value(read_operand(rule.fact, "at_most", unless.up_to))
-    return f"{_condition(unless)} and {rule.fact} is at most {limit}"
+    return f"{described(unless)} and {rule.fact} is at most {limit}"
 
 
 def _value(operand: Operand) -> str:

@@ -446,6 +446,7 @@ UNREAD = {
             "bot.settings",
             "bot.actions.clauses",
             "bot.actions.policy_file",
+            "bot.procedures.file",
             "bot.cases.hours",
             "bot.help_center.recurrence",
             "bot.desk.prompts",

@@ -22,6 +22,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/cases.py",
     "bot/cli/desk.py",
     "bot/cli/policy.py",
+    "bot/cli/procedures.py",
     "bot/cli/shop.py",
     "bot/cli/trying.py",
     "bot/cli/erase.py",
