@@ -13,7 +13,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
 
 help:  ## list the targets
@@ -127,6 +127,9 @@ bench-prompt: $(VENV)/.dev  ## what the input of a conversation costs under thre
 
 bench-ingress: $(VENV)/.dev  ## how soon events are acknowledged, in a burst and steadily (2 minutes); last line is JSON
 	@$(BIN)/python -m bench.ingress
+
+bench-answer: $(VENV)/.dev  ## what an answer costs beside a floor that stores nothing, on SQLite and in a fleet (3 minutes); last line is JSON
+	@$(BIN)/python -m bench.answer
 
 bench-load: $(VENV)/.dev  ## 200 answers at once in the running product (2 minutes); last line is JSON
 	@$(BIN)/python -m bench.load

@@ -26,7 +26,7 @@ import aiohttp
 
 from bench.children import serving
 from bench.outside import OUTSIDE
-from bench.serving import Question, post, questions, served, stage
+from bench.serving import Question, answered, post, questions, served, stage
 from bench.timing import paced, quantile
 
 FIRST_SECONDS = 1.0
@@ -56,7 +56,7 @@ async def _measured(options: argparse.Namespace) -> dict[str, Any]:
             await stage(outside, asked, first_seconds=FIRST_SECONDS, seconds=writing, sentences=SENTENCES)
             product.mark()
             sent = await _asked(http, product.url, asked, pause=pause)
-            seen = await _answered(http, outside, asked, seconds=options.answer_seconds + SETTLE_SECONDS)
+            seen = await answered(http, outside, asked, seconds=options.answer_seconds + SETTLE_SECONDS)
             product.mark()
             await product.end()
     return _figures(sent, seen, product.figures)
@@ -73,21 +73,6 @@ async def _asked(http: aiohttp.ClientSession, url: str, asked: Sequence[Question
     return sent
 
 
-async def _answered(
-    http: aiohttp.ClientSession, outside: str, asked: Sequence[Question], *, seconds: float
-) -> dict[str, Any]:
-    """What became of the questions, once all are answered or the time is over."""
-    now = asyncio.get_running_loop().time
-    until = now() + seconds
-    while True:
-        async with http.get(f"{outside}/seen") as response:
-            seen: dict[str, Any] = await response.json()
-        ended = sum(1 for each in seen["seen"].values() if each["ended"])
-        if ended >= len(asked) or now() > until:
-            return seen
-        await asyncio.sleep(1)
-
-
 def _figures(sent: Mapping[str, float], seen: Mapping[str, Any], of_product: Mapping[str, float]) -> dict[str, Any]:
     whole = {mark: each for mark, each in seen["seen"].items() if each["ended"]}
     beyond = [(each["started"] - sent[mark]) - (each["spoken"] - each["asked"]) for mark, each in whole.items()]
@@ -95,7 +80,7 @@ def _figures(sent: Mapping[str, float], seen: Mapping[str, Any], of_product: Map
     after_model = [each["started"] - each["spoken"] for each in whole.values()]
     for name, values in (("to the model", before_model), ("to Slack", after_model), ("both", beyond)):
         print(f"{name:14} p50 {quantile(values, 0.5) * 1e3:7.1f} ms   p99 {quantile(values, 0.99) * 1e3:7.1f} ms")
-    print("calls of Slack's:", ", ".join(f"{name} {times}" for name, times in sorted(seen["calls"].items())))
+    print("calls:", ", ".join(f"{name} {times}" for name, times in sorted(seen["calls"].items())))
     return {
         "first_stream_p50_ms": round(quantile(beyond, 0.5) * 1e3, 1),
         "first_stream_p99_ms": round(quantile(beyond, 0.99) * 1e3, 1),

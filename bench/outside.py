@@ -1,11 +1,11 @@
-"""What the running product talks to in its benches: a Slack that takes everything, and a model with a pace.
+"""What the running product talks to in its benches: a Slack that takes everything, a model with a pace, and a shop.
 
     python -m bench.outside            prints its port, then serves until its standard input ends
 
 Slack's calls are answered at once and in Slack's shapes, and nothing is refused: what is measured is the product.
 The model writes the same answer to everybody, sentence by sentence. When what happened is kept by the message's own
 question: a thread of Slack's, a marked word of the model's request. Times are CLOCK_MONOTONIC, which all processes
-share.
+share. A stage can have a shop, too: then the model looks an order up before it answers.
 """
 
 import asyncio
@@ -37,8 +37,10 @@ MARK = re.compile(rb"\bq\d{6}\b")
 class Seen:
     """What happened to one question."""
 
+    begun: float = 0.0
+    """When Slack was first asked who wrote it,"""
     asked: float = 0.0
-    """When the model was asked first,"""
+    """when the model was asked first,"""
     spoken: float = 0.0
     """and when the first sentence of its last reply had left."""
     started: float = 0.0
@@ -58,6 +60,8 @@ class Stage:
     seconds: float = 0.0
     """What the whole answer takes after that."""
     sentences: int = 1
+    looks_up: bool = False
+    """Whether the model first asks for an order."""
     seen: dict[str, Seen] = field(default_factory=dict)
     """By the mark of the question."""
     threads: dict[str, str] = field(default_factory=dict)
@@ -77,6 +81,8 @@ def build_app() -> web.Application:
     app = web.Application(client_max_size=1 << 24)
     app[STAGE] = Stage()
     app.router.add_route("*", "/api/{method}", _slack)
+    app.router.add_get("/shop/customers", _customers)
+    app.router.add_get("/shop/orders/{order}", _order)
     app.router.add_post("/v1/chat/completions", _answer)
     app.router.add_post("/stage", _play)
     app.router.add_get("/seen", _look)
@@ -84,9 +90,12 @@ def build_app() -> web.Application:
 
 
 async def _play(request: web.Request) -> web.Response:
-    """Begin anew: `first_seconds`, `seconds`, `sentences`, and `threads`, the ts of each question by its mark."""
+    """Begin anew: `first_seconds`, `seconds`, `sentences`, `looks_up`, and `threads`, the ts of each question by its
+    mark.
+    """
     stage, given = request.app[STAGE], orjson.loads(await request.read())
     stage.first_seconds, stage.seconds, stage.sentences = given["first_seconds"], given["seconds"], given["sentences"]
+    stage.looks_up = given["looks_up"]
     stage.threads = {ts: mark for mark, ts in given["threads"].items()}
     stage.seen, stage.calls = {}, Counter()
     return web.json_response({"ok": True})
@@ -125,6 +134,8 @@ def _result(stage: Stage, method: str, given: dict[str, Any]) -> dict[str, Any]:
         case "conversations.open":
             return {"channel": {"id": f"D{given['users'][1:]}"}}
         case "users.info":
+            seen = stage.of(_mark_of(given["user"]))
+            seen.begun = seen.begun or time.monotonic()
             return {"user": _user(given["user"])}
         case "chat.getPermalink":
             return {"permalink": f"https://bench.slack.com/archives/{given['channel']}/p{given['message_ts']}"}
@@ -168,6 +179,7 @@ def _user(user: str) -> dict[str, Any]:
 async def _answer(request: web.Request) -> web.StreamResponse:
     arrived, stage = time.monotonic(), request.app[STAGE]
     body = await request.read()
+    stage.calls["model"] += 1
     found = MARK.findall(body)
     seen = stage.of(found[-1].decode()) if found else Seen()
     seen.asked = seen.asked or arrived
@@ -176,8 +188,54 @@ async def _answer(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     with suppress(ConnectionResetError):  # who asked may have been told to stop
         await response.prepare(request)
-        await _write(response, stage, seen)
+        if stage.looks_up and found and b'"role":"tool"' not in body.replace(b" ", b""):
+            await _look_up(response, found[-1].decode())
+        else:
+            await _write(response, stage, seen)
     return response
+
+
+async def _look_up(response: web.StreamResponse, mark: str) -> None:
+    """Ask for the order of the question."""
+    function = {"name": "lookup_order", "arguments": f'{{"order_id": "ORD-{mark[1:]}"}}'}
+    call = {"index": 0, "id": f"call_{mark}", "type": "function", "function": function}
+    asking = _event({"tool_calls": [call]})
+    await response.write(asking + _event({}, "tool_calls") + _usage() + b"data: [DONE]\n\n")
+    await response.write_eof()
+
+
+async def _customers(request: web.Request) -> web.Response:
+    stage, email = request.app[STAGE], request.query["email"]
+    stage.calls["shop"] += 1
+    customer = {"id": _customer_of(email.partition("@")[0][-6:]), "name": "Customer", "email": email}
+    return web.json_response({"customers": [customer]}, dumps=_dumps)
+
+
+async def _order(request: web.Request) -> web.Response:
+    stage, order = request.app[STAGE], request.match_info["order"]
+    stage.calls["shop"] += 1
+    price = {"amount": 11900, "currency": "USD"}
+    told = {
+        "id": order,
+        "customer_id": _customer_of(order[-6:]),
+        "status": "shipped",
+        "payment": "paid",
+        "placed_at": "2026-11-15T09:24:00Z",
+        "total": price,
+        "lines": [{"title": "Ridgeline rain jacket", "quantity": 1, "unit_price": price}],
+        "parcels": [{"tracking_number": "1Z999AA10123456784", "carrier": "UPS"}],
+        "ships_to": "Portland, United States",
+    }
+    return web.json_response(told, dumps=_dumps)
+
+
+def _customer_of(number: str) -> str:
+    return f"cus_{number}"
+
+
+def _mark_of(user: str) -> str:
+    """The mark of the question that this person asks."""
+    return f"q{user[-6:]}"
 
 
 async def _write(response: web.StreamResponse, stage: Stage, seen: Seen) -> None:
@@ -193,7 +251,7 @@ async def _write(response: web.StreamResponse, stage: Stage, seen: Seen) -> None
     await response.write_eof()
 
 
-def _event(delta: dict[str, str], finish: str | None = None) -> bytes:
+def _event(delta: dict[str, Any], finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return _data({**_HEAD, "choices": [choice]})
 

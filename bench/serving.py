@@ -81,7 +81,7 @@ class Served:
         self._process = process
         self.url = url
         self.data = data
-        self.figures: dict[str, float] = {}
+        self.figures: dict[str, Any] = {}
         """What its own timer and the system say of it, once it has ended."""
 
     @property
@@ -89,7 +89,7 @@ class Served:
         return self.data / "frontdesk.db"
 
     def mark(self) -> None:
-        """Its figures begin here; the second time, they end here."""
+        """Its figures begin here; the second time, they end here. `bench.counted` says what it cost until each."""
         self._process.send_signal(signal.SIGUSR1)
 
     async def end(self) -> None:
@@ -101,13 +101,23 @@ class Served:
 
 
 async def stage(
-    outside: str, asked: Sequence[Question], *, first_seconds: float, seconds: float, sentences: int
+    outside: str,
+    asked: Sequence[Question],
+    *,
+    first_seconds: float,
+    seconds: float,
+    sentences: int,
+    looks_up: bool = False,
 ) -> None:
-    """Say how the model at `outside` plays, and which questions it is going to be asked."""
+    """Say how the model at `outside` plays, and which questions it is going to be asked.
+
+    With `looks_up` it first asks for an order, and the shop is at `outside`, too.
+    """
     play = {
         "first_seconds": first_seconds,
         "seconds": seconds,
         "sentences": sentences,
+        "looks_up": looks_up,
         "threads": {question.mark: question.ts for question in asked},
     }
     async with aiohttp.ClientSession() as http, http.post(f"{outside}/stage", json=play) as response:
@@ -124,9 +134,29 @@ async def post(http: aiohttp.ClientSession, url: str, question: Question) -> flo
         return time.monotonic() - begun if response.status == 200 else None
 
 
+async def answered(
+    http: aiohttp.ClientSession, outside: str, asked: Sequence[Question], *, seconds: float
+) -> dict[str, Any]:
+    """What became of the questions, once all are answered or the time is over."""
+    now = asyncio.get_running_loop().time
+    until = now() + seconds
+    while True:
+        async with http.get(f"{outside}/seen") as response:
+            seen: dict[str, Any] = await response.json()
+        ended = sum(seen["seen"].get(each.mark, {}).get("ended", 0) > 0 for each in asked)
+        if ended >= len(asked) or now() > until:
+            return seen
+        await asyncio.sleep(0.25)
+
+
 @asynccontextmanager
-async def served(outside: str, data: Path, extra: Mapping[str, str] | None = None) -> AsyncIterator[Served]:
-    """The product over HTTP, with Slack and the model at `outside`; it ends with the block."""
+async def served(
+    outside: str, data: Path, extra: Mapping[str, str] | None = None, *, program: str = "bench.serving"
+) -> AsyncIterator[Served]:
+    """The product over HTTP, with Slack and the model at `outside`; it ends with the block.
+
+    `program` is the module that serves it, or something else by the same settings.
+    """
     url = f"http://127.0.0.1:{free_port()}"
     environment = {
         **{name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ},
@@ -146,7 +176,7 @@ async def served(outside: str, data: Path, extra: Mapping[str, str] | None = Non
         **(extra or {}),
     }
     with (data / "log").open("ab") as log:
-        command = (sys.executable, "-m", "bench.serving")
+        command = (sys.executable, "-m", program)
         process = await asyncio.create_subprocess_exec(
             *command, env=environment, stdout=subprocess.PIPE, stderr=log, cwd=ROOT
         )

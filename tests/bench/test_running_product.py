@@ -32,6 +32,14 @@ def test_the_load_bench_ends_with_its_figures_and_every_question_is_answered() -
     assert figures["answered"] == figures["asked"] == figures["streamed"] == 4
 
 
+def test_the_answer_bench_ends_with_its_figures_and_every_question_is_answered() -> None:
+    figures = run("bench.answer", "--blocks", "1", "--answers", "4", "--idle", "2")
+    ratios = {"sqlite_ratio", "fleet_ratio"}
+    counts = {"statements", "transactions", "full_core_answers_per_second"}
+    assert figures.keys() == ratios | counts | {"idle_worker_percent", "begin_ms_p50"}
+    assert all(value > 0 for value in figures.values())
+
+
 def test_the_page_bench_ends_with_its_figures() -> None:
     figures = run("bench.page", "--runs", "1")
     assert figures.keys() == {"usable_s", "answered_s", "floor_s", "ratio"}
