@@ -14,7 +14,7 @@ from dataclasses import replace
 from bot.agent.messages import CustomerMessage, Message, ToolResult
 
 _OPEN, _CLOSE = "<passage ", "\n</passage>"
-_SHOWN = ' shown="above"'
+_SHOWN, _UPDATED = ' shown="above"/>', ' updated="'
 
 
 def with_passages(messages: Sequence[Message], passages: str) -> list[Message]:
@@ -73,11 +73,17 @@ def _once(messages: Sequence[Message]) -> list[Message]:
 
 def _shown_once(text: str, seen: set[str]) -> str:
     """Return the text with only the marks of the passages in `seen`. The others are added to `seen`."""
-    pieces = text.split(_CLOSE)
-    for at, piece in enumerate(pieces[:-1]):
+    *pieces, end = text.split(_CLOSE)
+    for at, piece in enumerate(pieces):
         before, opening, rest = piece.rpartition(_OPEN)
         marks, ends, body = rest.partition(">\n")
-        if opening and ends and body in seen:
-            pieces[at] = f"{before}{opening}{marks}{_SHOWN}>"
+        is_known = opening and ends and body in seen
+        pieces[at] = f"{before}{opening}{_without_day(marks)}{_SHOWN}" if is_known else f"{piece}{_CLOSE}"
         seen.add(body)
-    return _CLOSE.join(pieces)
+    return "".join([*pieces, end])
+
+
+def _without_day(marks: str) -> str:
+    """Return the marks without the day on which the page was updated. The passage above has it."""
+    before, found, rest = marks.partition(_UPDATED)
+    return before + rest.partition('"')[2] if found else marks

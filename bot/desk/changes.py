@@ -104,11 +104,14 @@ Written = Annotated[NewAddress, WithJsonSchema(_object(**dict.fromkeys(NewAddres
 
 
 def change_tools(preparing: Preparing) -> tuple[Tool, ...]:
-    """One tool for each kind of action that the rules allow, and two to look choices up. None without rules."""
+    """The tools for the kinds of action that the rules allow, and two to look choices up. None without rules.
+
+    Each kind has one tool. Where both kinds of address may be changed, one tool serves them.
+    """
     allowed = preparing.judging.policy().kinds
-    made = {**_order_tools(preparing), **_article_tools(preparing), **_address_tools(preparing)}
-    offered = [each for kind, each in made.items() if kind in allowed]
-    return (*offered, *_choice_tools(preparing, allowed)) if offered else ()
+    made = {**_order_tools(preparing), **_article_tools(preparing), **_address_tools(preparing, allowed)}
+    offered = {each.name: each for kind, each in made.items() if kind in allowed}
+    return (*offered.values(), *_choice_tools(preparing, allowed)) if offered else ()
 
 
 def _order_tools(preparing: Preparing) -> dict[str, Tool]:
@@ -192,7 +195,16 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
     }
 
 
-def _address_tools(preparing: Preparing) -> dict[str, Tool]:
+def _address_tools(preparing: Preparing, allowed: Collection[str]) -> dict[str, Tool]:
+    @tool(title="Checking the address", private=True, subject="order_id")
+    async def prepare_change_address(context: Context, address: Written, order_id: Number = "") -> ToolOutput:
+        """Prepare another delivery address for an order, or without order_id for the customer's later orders.
+
+        Only with a whole address that the customer wrote.
+        """
+        kind: ActionKind = "change_order_address" if order_id else "change_customer_address"
+        return await _prepare(preparing, context, kind, Arguments(order=order_id, address=_address(address)))
+
     @tool(title="Checking the address", private=True, subject="order_id")
     async def prepare_change_order_address(context: Context, order_id: Number, address: Written) -> ToolOutput:
         """Prepare another delivery address for an order. Only with a whole address that the customer wrote."""
@@ -201,9 +213,11 @@ def _address_tools(preparing: Preparing) -> dict[str, Tool]:
 
     @tool(title="Checking the address", private=True)
     async def prepare_change_customer_address(context: Context, address: Written) -> ToolOutput:
-        """The same for the customer's later orders."""
+        """Prepare another address for the customer's later orders. Only with a whole address that they wrote."""
         return await _prepare(preparing, context, "change_customer_address", Arguments(address=_address(address)))
 
+    if {"change_order_address", "change_customer_address"} <= set(allowed):
+        return dict.fromkeys(("change_order_address", "change_customer_address"), prepare_change_address)
     return {
         "change_order_address": prepare_change_order_address,
         "change_customer_address": prepare_change_customer_address,

@@ -83,9 +83,9 @@ def escalate_tools(cases: CaseOpener) -> tuple[Tool, ...]:
         """Hand the conversation over to the support team.
 
         Use it when the customer asks for a person, is angry or frustrated, disputes a bill, fears for the account,
-        speaks of law, wants something changed, or when there is not enough context to answer; and always when somebody
-        may take their own life (crisis), is hurt or near it (harm) or is threatened by another person (threat), or when
-        somebody else uses their account or money (fraud).
+        speaks of law, wants something changed that no tool prepares, or when there is not enough context to answer; and
+        always when somebody may take their own life (crisis), is hurt or near it (harm) or is threatened by another
+        person (threat), or when somebody else uses their account or money (fraud).
         """
         told = f"{summary.strip()}\nNext: {next_step.strip()}" if next_step.strip() else summary
         case = await cases.open(

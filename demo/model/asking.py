@@ -14,7 +14,7 @@ KINDS: Mapping[Change, tuple[str, ...]] = {
     "cancel": ("cancel_order", "cancel_lines"),
     "refund": ("refund",),
     "return": ("return_items",),
-    "address": ("change_order_address",),
+    "address": ("change_order_address", "change_address"),
     "items": ("cancel_lines", "change_order_items", "exchange_items"),
 }
 """What a tool may prepare for a wish. For the others a person is called."""

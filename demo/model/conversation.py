@@ -28,9 +28,7 @@ _SPEAKER = re.compile(r"^\[(customer|staff)[^\]\n]*\]\n?")
 _NEXT_SPEAKER = re.compile(r"(?m)^(?=\[(?:customer|staff)[^\]\n]*\]\n)")
 _BLOCK = re.compile(r"<(note|passages)>\n(.*?)\n</\1>", re.DOTALL)
 """What is no one's words: a note, or what was found."""
-_PASSAGE = re.compile(
-    r'<passage( number="\d+")( title="[^"\n]*"(?: updated="[^"\n]*")?)([^>\n]*)>(\n.*?)</passage>', re.DOTALL
-)
+_PASSAGE = re.compile(r'<passage( number="\d+")( title="[^"\n]*")([^>/\n]*)(?:/>|>(\n.*?)</passage>)', re.DOTALL)
 _SHOWN = ' shown="above"'
 """The mark of a passage that an earlier message has in full."""
 _BRACKETS = re.compile(r"\([^()\n]*\)")
@@ -400,7 +398,7 @@ def _in_full(messages: list[Json]) -> list[Json]:
     shown: dict[str, str] = {}
 
     def name(passage: re.Match[str]) -> str:
-        title, marks, body = passage[2], passage[3], passage[4]
+        title, marks, body = passage[2], passage[3], passage[4] or ""
         if not marks.endswith(_SHOWN):
             shown[title] = "\n".join(dict.fromkeys([*filter(None, [shown.get(title)]), body.strip("\n")]))
             return passage[0]

@@ -29,7 +29,7 @@ def test_a_passage_that_an_earlier_message_has_is_only_named() -> None:
     ]
     first, _, second = fit_passages(history, characters=ROOM)
     assert first == history[0]
-    named = '<passage number="1" title="Returns" shown="above">\n</passage>'
+    named = '<passage number="1" title="Returns" shown="above"/>'
     assert second == asked("And payment?", named, PAYMENT)
 
 

@@ -6,6 +6,7 @@ Nothing is stored by half, nothing is changed at the shop, and nothing raises.
 import json
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -47,10 +48,10 @@ ADDRESS = {
 LONG = "A" * 10_000
 
 
-def everything_allowed() -> Policy:
+def allowing(*kinds: str) -> Policy:
     rules: dict[str, Any] = {"rules": []}
     limits = {"USD": {"staff_above": 100_000}}
-    allowed = {"version": 1, "currency_limits": limits, "actions": dict.fromkeys(EVERY_KIND, rules)}
+    allowed = {"version": 1, "currency_limits": limits, "actions": dict.fromkeys(kinds, rules)}
     return build_policy(PolicyFile.model_validate(allowed), digest="d")
 
 
@@ -58,7 +59,7 @@ class Assistant:
     """Calls the tools as a model does."""
 
     def __init__(self, database: Database, preparing: Preparing, shop: Shop) -> None:
-        self.database, self.shop, self.turns = database, shop, count(1)
+        self.database, self.preparing, self.shop, self.turns = database, preparing, shop, count(1)
         self.tools = {tool.name: tool for tool in change_tools(preparing)}
 
     async def calls(self, name: str, **arguments: Any) -> ToolOutput:
@@ -85,7 +86,7 @@ class Assistant:
 async def assistant(database: Database, slack: LocalSlack) -> AsyncIterator[Assistant]:
     clock = ManualClock()
     async with open_shop(now=NOW) as double, open_rest_shop(double.url, double.token, deadline=5) as shop:
-        policy = everything_allowed()
+        policy = allowing(*EVERY_KIND)
         messages = ActionMessages(load_sentences(), "C0AGENTS", Hours())
         preparing = Preparing(
             ActionStepping(database, build_outbox(database, slack.client, clock), clock, messages),
@@ -160,13 +161,13 @@ BAD: dict[str, tuple[str, dict[str, Any]]] = {
     },
     **{
         f"an address with {value[:12]!r} for {field}": (
-            "prepare_change_order_address",
+            "prepare_change_address",
             {"order_id": MINE, "address": {**ADDRESS, field: value}},
         )
         for field, value in (("line1", ""), ("line1", LONG), ("country", "X"), ("name", "\u200b\u200b"), ("city", "\0"))
     },
-    "half an address": ("prepare_change_order_address", {"order_id": MINE, "address": {"line1": "2 Mill Street"}}),
-    "the address of before": ("prepare_change_order_address", {"order_id": MINE, "address": None}),
+    "half an address": ("prepare_change_address", {"order_id": MINE, "address": {"line1": "2 Mill Street"}}),
+    "the address of before": ("prepare_change_address", {"order_id": MINE, "address": None}),
 }
 
 
@@ -205,12 +206,32 @@ async def test_an_order_of_somebody_else_is_answered_like_none(assistant: Assist
 async def test_an_address_is_stored_as_it_can_be_read_and_its_hash_holds(
     assistant: Assistant, written: str, stored: str
 ) -> None:
-    output = await assistant.calls("prepare_change_order_address", order_id=MINE, address={**ADDRESS, "line1": written})
+    output = await assistant.calls("prepare_change_address", order_id=MINE, address={**ADDRESS, "line1": written})
     assert output.ok, output.text()
     (offer,) = await assistant.offers()
     assert offer.arguments["address"]["line1"] == stored
     assert offer.preview["new_address"]["line1"] == stored
     assert arguments_hash(offer.kind, offer.shop_customer, offer.arguments) == offer.arguments_hash
+
+
+@pytest.mark.parametrize(
+    ("named", "kind"), [({"order_id": MINE}, "change_order_address"), ({"order_id": None}, "change_customer_address")]
+)
+async def test_one_tool_changes_the_address_of_an_order_or_of_all_later_ones(
+    assistant: Assistant, named: dict[str, Any], kind: str
+) -> None:
+    output = await assistant.calls("prepare_change_address", address=ADDRESS, **named)
+    assert output.ok, output.text()
+    (offer,) = await assistant.offers()
+    assert offer.kind == kind
+
+
+@pytest.mark.parametrize("kind", ["change_order_address", "change_customer_address"])
+def test_a_tool_offers_no_address_that_the_rules_do_not_allow(assistant: Assistant, kind: str) -> None:
+    judging = replace(assistant.preparing.judging, policy=lambda: allowing(kind))
+    (tool,) = change_tools(replace(assistant.preparing, judging=judging))
+    assert tool.name == f"prepare_{kind}"
+    assert ("order_id" in tool.schema["properties"]) is (kind == "change_order_address")
 
 
 async def test_what_the_rules_let_nobody_offer_is_noted_without_an_action(assistant: Assistant) -> None:
