@@ -24,6 +24,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 import handlers
 from bot.actions.deciding import Deciding
+from bot.actions.dialogs import ActionDialogs
 from bot.actions.executing import ActionRunner
 from bot.actions.judging import Judging
 from bot.actions.messages import ActionMessages
@@ -295,6 +296,7 @@ async def open_app(
                 staff=cases.staff,
                 cases=cases.cases,
                 dialogs=Dialogs(slack.chat, slack.views, cases.cases),
+                action_dialogs=ActionDialogs(slack.chat, slack.views, database),
                 identities=cases.identities,
                 home=home,
                 overview=Overview(opened.me, database, clock, figures),

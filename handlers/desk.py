@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.actions.dialogs import ActionDialogs
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
@@ -48,6 +49,7 @@ class Desk:
     staff: Staff
     cases: Cases
     dialogs: Dialogs
+    action_dialogs: ActionDialogs
     identities: Identities
     home: Home
     overview: Overview

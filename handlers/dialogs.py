@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.buttons import SUBMISSIONS
+from bot.actions.dialogs import DIALOGS
+from bot.cases.buttons import BUTTONS, SUBMISSIONS
 from bot.cases.dialogs import About
 from bot.conversation import ThreadRef
 from bot.store.bodies import InteractionBody
@@ -34,11 +35,12 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 async def open_dialog(desk: Desk, arrival: Arrival, *, trigger_id: str) -> None:
-    """Open the button's dialog about a case, for staff."""
+    """Open the button's dialog about a case or about a change of an order, for staff."""
     if await desk.admits(arrival):
         pressed = arrival.interaction
         about = About(pressed.value, arrival.thread, pressed.message_ts)
-        await desk.dialogs.open(pressed.action, about, user=arrival.author, trigger_id=trigger_id)
+        dialogs = desk.action_dialogs if BUTTONS[pressed.action].dialog in DIALOGS else desk.dialogs
+        await dialogs.open(pressed.action, about, user=arrival.author, trigger_id=trigger_id)
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:

@@ -3,6 +3,7 @@
               confirm                    approve                 mark               settle
   offered ─────────────► approving ─────────────────► ready ─────────────► executing ─────────► done, refused,
      │  └──────────────────────────────────────────────►│                      │                failed, partly
+     │ ◄──── offer_again ────┘                          │                      │
      │ decline, expire, withdraw      reject, expire,    │ withdraw             │ lose
      ▼                                withdraw           ▼                      ▼
   declined, expired, withdrawn, rejected                               unknown ──► ready (same key), done, …, stuck
@@ -50,6 +51,20 @@ def confirm(action: Action, *, now: float, approve_by: float | None) -> Action:
     if approve_by is not None:
         return replace(action, state="approving", confirmed_at=now, due=approve_by)
     return replace(action, state="ready", confirmed_at=now, due=now)
+
+
+def offer_again(action: Action, *, now: float, due: float) -> Action:
+    """Staff would do something else than what the customer said yes to, so the customer is asked once more."""
+    _must_be(action, "approving")
+    return replace(
+        action,
+        state="offered",
+        shown=action.shown + 1,
+        asked=action.asked + 1,
+        confirmed_at=None,
+        offered_at=now,
+        due=due,
+    )
 
 
 def approve(action: Action, *, now: float) -> Action:

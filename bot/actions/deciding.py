@@ -3,7 +3,8 @@
 confirm   the customer says yes: everything is checked again before it counts
 decline   the customer says no, or takes the yes back
 approve   one vote of staff; the action runs when there are enough
-refuse    staff say no
+change_amount  staff offer less money, and the customer is asked again
+refuse    staff say no, and can say why
 take_over staff take the matter over as a case
 settle    staff say what became of an action that got stuck
 
@@ -12,7 +13,7 @@ power unless it comes from the message that was posted for this action.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,7 +21,7 @@ from bot.actions import action as steps
 from bot.actions import policy
 from bot.actions.action import ActionMovedOn
 from bot.actions.executing import ActionRunner, Identify
-from bot.actions.messages import approval_key, offer_key, turn_of
+from bot.actions.messages import approval_keys, offer_keys, turn_of
 from bot.actions.policy import DailySums
 from bot.actions.preparing import Preparing, arguments_hash
 from bot.actions.stepping import ActionStepping, note
@@ -29,12 +30,13 @@ from bot.cases.cases import Cases
 from bot.clock import DAY
 from bot.conversation import Customer
 from bot.failpoints import failpoint
+from bot.shops.port import read_money
 from bot.slack.mrkdwn import mention
 from bot.store import actions, cases, inbox, outbox
 from bot.store.actions import Action
 from bot.store.database import Transaction
 from bot.store.statements import lock
-from bot.views.action_cards import staff_title
+from bot.views.action_cards import is_amount_changeable, staff_title
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,8 @@ Ended = Literal[
     "declined",
     "approved",
     "voted",
+    "amount_changed",
+    "wrong_amount",
     "rejected",
     "taken_over",
     "settled",
@@ -122,7 +126,7 @@ class Deciding:
         await lock(tx, f"action/{action.subject}")
         action = await actions.find(tx, press.ref) or action
         now = self.stepping.clock.now()
-        if not await self._is_shown_here(tx, press, offer_key(action)):
+        if not await self._is_shown_here(tx, press, offer_keys(action)):
             return "unknown_action", action
         if (press.user, press.team) != (action.customer, action.customer_team):
             return "not_yours", action
@@ -132,7 +136,8 @@ class Deciding:
             return "expired", await self._end(tx, steps.expire(action, now=now), action)
         if not action.is_of(customer):
             return "withdrawn", await self._end(tx, steps.withdraw(action, "identity_changed", now=now), action)
-        if await cases.find_open(tx, action.thread) is not None:
+        case = await cases.find_open(tx, action.thread)
+        if case is not None and not (action.is_of_staff and case.opened_at <= action.offered_at):
             return "withdrawn", await self._end(tx, steps.withdraw(action, "with_people", now=now), action)
         if arguments_hash(action.kind, action.shop_customer, action.arguments) != action.arguments_hash:
             self.alerts.tell(logger, "an action's arguments are not those that were shown", about=action.ref)
@@ -141,6 +146,9 @@ class Deciding:
         if await actions.is_taken(tx, action.subject):
             return "under_way", action
         why = await self._needs_staff(tx, action, now=now)
+        if why and len(await actions.approvers(tx, action)) >= _votes_needed(action):
+            # Who offered this amount has agreed to it.
+            why = ""
         hours = self.cases.targets.hours
         approve_by = hours.after(now, self.approval_minutes * 60) if why else None
         after = steps.confirm(action, now=now, approve_by=approve_by)
@@ -176,7 +184,7 @@ class Deciding:
         """The customer says no, or takes the yes back before the request has left."""
         async with self.stepping.database.transaction() as tx:
             action = await actions.find(tx, press.ref)
-            if action is None or not await self._is_shown_here(tx, press, offer_key(action)):
+            if action is None or not await self._is_shown_here(tx, press, offer_keys(action)):
                 return "unknown_action", None
             if (press.user, press.team) != (action.customer, action.customer_team):
                 return "not_yours", action
@@ -228,16 +236,51 @@ class Deciding:
     async def _approve(self, tx: Transaction, action: Action, user: str, *, now: float) -> tuple[Ended, Action]:
         await actions.vote(tx, action, user, "approve", now=now)
         by = await actions.approvers(tx, action)
-        if len(by) < (2 if action.rules.get("second_person") else 1):
+        if len(by) < _votes_needed(action):
             await outbox.add(tx, self.stepping.messages.one_more(action, by=by), now=now)
             await note(tx, action, "vote", user, now=now, vote="approve")
             return "voted", action
         after = steps.approve(action, now=now)
         return "approved", await self.stepping.put(tx, action, after, "vote", user, by=by, vote="approve")
 
-    async def refuse(self, press: Press) -> tuple[Ended, Action | None]:
-        """Staff say no."""
-        return await self._staff_end(press, "rejected", lambda action, now: steps.reject(action, now=now))
+    async def change_amount(self, press: Press, written: str) -> tuple[Ended, Action | None]:
+        """Staff offer less money than the customer said yes to, and the customer is asked again.
+
+        The member of staff has approved amounts up to this one. Raises ShopUnavailable and NeedsMore.
+        """
+        action = await self._find(press)
+        if action is None:
+            return "unknown_action", None
+        amount = read_money(written, action.currency)
+        if not is_amount_changeable(action) or amount is None or not 0 < amount.minor <= -action.money:
+            return "wrong_amount", action
+        customer = await self.identify(action.customer)
+        if customer is None or not action.is_of(customer):
+            return "cannot_check", action
+        prepared = await self.preparing.revise(action, customer, amount)
+        async with self.stepping.database.transaction() as tx:
+            why_not, now_is = await self._to_decide(tx, press)
+            if why_not or now_is is None:
+                return why_not or "unknown_action", now_is
+            if now_is != action:
+                return "moved_on", now_is
+            if prepared.action is None:
+                return "not_possible", action
+            now = self.stepping.clock.now()
+            if action.due is not None and now >= action.due:
+                return "expired", await self._end(tx, steps.expire(action, now=now), action)
+            offered = steps.offer_again(prepared.action, now=now, due=now + self.preparing.offer_minutes * 60)
+            changed = await self.stepping.put(
+                tx, action, offered, "vote", press.user, by=(press.user,), vote="amount_changed"
+            )
+            await actions.vote(tx, changed, press.user, "approve", now=now)
+        failpoint("vote_stored")
+        self.stepping.outbox.wake()
+        return "amount_changed", changed
+
+    async def refuse(self, press: Press, note: str = "") -> tuple[Ended, Action | None]:
+        """Staff say no. The customer reads the note."""
+        return await self._staff_end(press, "rejected", lambda action, now: steps.reject(action, now=now), said=note)
 
     async def take_over(self, press: Press) -> tuple[Ended, Action | None]:
         """Staff take the matter over: nothing is done, and a case of theirs opens."""
@@ -283,7 +326,7 @@ class Deciding:
         return "settled", changed
 
     async def _staff_end(
-        self, press: Press, ended: Ended, change: Callable[[Action, float], Action]
+        self, press: Press, ended: Ended, change: Callable[[Action, float], Action], *, said: str = ""
     ) -> tuple[Ended, Action | None]:
         now = self.stepping.clock.now()
         async with self.stepping.database.transaction() as tx:
@@ -292,7 +335,7 @@ class Deciding:
                 return why_not or "unknown_action", action
             await actions.vote(tx, action, press.user, ended, now=now)
             await note(tx, action, "vote", press.user, now=now, vote=ended)
-            changed = await self._end(tx, change(action, now), action, by=press.user)
+            changed = await self._end(tx, change(action, now), action, by=press.user, said=said)
         failpoint("vote_stored")
         self.stepping.outbox.wake()
         return ended, changed
@@ -300,7 +343,7 @@ class Deciding:
     async def _to_decide(self, tx: Transaction, press: Press) -> tuple[Ended | None, Action | None]:
         """The action of the card that was pressed, locked, or why this person cannot decide about it."""
         action = await actions.find(tx, press.ref)
-        if action is None or not await self._is_shown_here(tx, press, approval_key(action)):
+        if action is None or not await self._is_shown_here(tx, press, approval_keys(action)):
             return "unknown_action", None
         await lock(tx, f"action/{action.subject}")
         action = await actions.find(tx, press.ref) or action
@@ -314,11 +357,16 @@ class Deciding:
         async with self.stepping.database.transaction() as tx:
             return await actions.find(tx, press.ref)
 
-    async def _is_shown_here(self, tx: Transaction, press: Press, key: str) -> bool:
-        """Whether the press comes from the message with this key. A copy of it elsewhere has no power."""
-        row = await outbox.by_key(tx, key)
+    async def _is_shown_here(self, tx: Transaction, press: Press, keys: Sequence[str]) -> bool:
+        """Whether the press comes from a message with one of these keys. A copy of it elsewhere has no power."""
+        rows = [await outbox.by_key(tx, key) for key in keys]
         # A press can be here before the answer to the post is.
-        return row is not None and row.channel == press.channel and row.ts in (press.message_ts, None)
+        return any(row and row.channel == press.channel and row.ts in (press.message_ts, None) for row in rows)
 
-    async def _end(self, tx: Transaction, after: Action, before: Action, *, by: str = "") -> Action:
-        return await self.stepping.put(tx, before, after, "ended", by or before.customer, by=(by,) if by else ())
+    async def _end(self, tx: Transaction, after: Action, before: Action, *, by: str = "", said: str = "") -> Action:
+        actor, deciders = by or before.customer, (by,) if by else ()
+        return await self.stepping.put(tx, before, after, "ended", actor, by=deciders, said=said)
+
+
+def _votes_needed(action: Action) -> int:
+    return 2 if action.rules.get("second_person") else 1

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection
 
 from bot.actions import action as steps
-from bot.actions.messages import approval_key, offer_key
 from bot.actions.stepping import note
 from bot.store import actions, erasure, forgetting
 from bot.store.actions import Action
@@ -28,7 +27,7 @@ async def erase_turns(tx: Transaction, turns: Collection[int]) -> None:
     found = await actions.of_turns(tx, turns)
     for each in found:
         await actions.change(tx, each, steps.erase(each))
-    await erasure.blank(tx, [key for each in found for key in (offer_key(each), approval_key(each))])
+    await erasure.blank(tx, [], below=[f"act/{each.ref}/{card}/" for each in found for card in ("offer", "approval")])
 
 
 async def withdraw(tx: Transaction, customer: str, *, now: float) -> None:

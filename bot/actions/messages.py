@@ -5,7 +5,7 @@ told once, by a row with one key.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.cases.hours import Hours
 from bot.language.sentences import Sentences
@@ -24,13 +24,23 @@ TOLD_AFTER_YES = frozenset({"", "identity_changed", "no_longer_allowed", "tamper
 
 
 def offer_key(action: Action) -> str:
-    """The key of the preview."""
-    return f"act/{action.ref}/offer"
+    """The key of the preview that stands."""
+    return f"act/{action.ref}/offer/{action.shown}"
 
 
 def approval_key(action: Action) -> str:
-    """The key of the card on which staff decide."""
-    return f"act/{action.ref}/approval"
+    """The key of the card that stands, on which staff decide."""
+    return f"act/{action.ref}/approval/{action.asked}"
+
+
+def offer_keys(action: Action) -> list[str]:
+    """The keys of all its previews, the one that stands last."""
+    return [offer_key(replace(action, shown=number)) for number in range(action.shown + 1)]
+
+
+def approval_keys(action: Action) -> list[str]:
+    """The keys of all its cards for staff, the one that stands last."""
+    return [approval_key(replace(action, asked=number)) for number in range(action.asked + 1)]
 
 
 def turn_of(action: Action) -> str:
@@ -47,11 +57,11 @@ class ActionMessages:
     agent_channel: str
     hours: Hours
 
-    def offer(self, action: Action, epoch: int) -> Outgoing:
-        """The preview. It is not posted if the thread has passed to people by then."""
+    def offer(self, action: Action, epoch: int | None) -> Outgoing:
+        """The preview. It is not posted if the thread has passed to people after the `epoch`, unless they offer it."""
         thread = action.thread
         card = action_cards.offered(self.sentences, action, turn=turn_of(action))
-        of = (thread.key, epoch)
+        of = None if epoch is None else (thread.key, epoch)
         return Outgoing(offer_key(action), "post", thread.channel, _payload(card), thread_ts=thread.ts, epoch=of)
 
     def stands(self, action: Action, *, now: float) -> Outgoing:
@@ -61,17 +71,24 @@ class ActionMessages:
         key = f"act/{action.ref}/{action.version}/stands"
         return Outgoing(key, "update", action.thread.channel, _payload(card), parent=offer_key(action))
 
-    def step(self, action: Action, *, now: float) -> list[Outgoing]:
+    def step(self, action: Action, *, now: float, said: str = "") -> list[Outgoing]:
         """What the customer reads after a step: the preview changes, and an end is told once.
 
-        Nothing is said to somebody whose data is erased.
+        `said` is what staff say about it. Nothing is said to somebody whose data is erased.
         """
         if action.is_nobodys:
             return []
         rows = [self.stands(action, now=now)]
         if not action.is_open and (action.state not in SILENT_ENDS or _is_waited_for(action)):
-            rows.append(self.end(action))
+            rows.append(self.end(action, said=said))
         return rows
+
+    def offered_again(self, before: Action, action: Action, epoch: int | None) -> list[Outgoing]:
+        """The preview as a new message at the end of the thread. The one before says so, and has no buttons."""
+        card = action_cards.replaced(self.sentences, before)
+        key = f"act/{action.ref}/{action.version}/replaced"
+        replaced = Outgoing(key, "update", before.thread.channel, _payload(card), parent=offer_key(before))
+        return [replaced, self.offer(action, epoch)]
 
     def cannot(self, action: Action, words: str) -> Outgoing:
         """Why it cannot be offered again."""
@@ -80,10 +97,10 @@ class ActionMessages:
             f"act/{action.ref}/cannot", "post", thread.channel, {"text": escape(words)}, thread_ts=thread.ts
         )
 
-    def end(self, action: Action) -> Outgoing:
-        """The message that tells the end, once."""
+    def end(self, action: Action, *, said: str = "") -> Outgoing:
+        """The message that tells the end, once. `said` is what staff say about it."""
         card = action_cards.ended(
-            self.sentences, action, turn=turn_of(action), lines=action.preview.get("done_lines", ())
+            self.sentences, action, turn=turn_of(action), lines=action.preview.get("done_lines", ()), said=said
         )
         # What staff found out later is another message than what could not be found out before.
         key = f"act/{action.ref}/settled" if action.settled else f"act/{action.ref}/end"
@@ -94,11 +111,11 @@ class ActionMessages:
         card = action_cards.approval(action, said=said, facts=facts, why=why)
         return Outgoing(approval_key(action), "post", self.agent_channel, _payload(card))
 
-    def decided(self, action: Action, *, by: Sequence[str] = ()) -> Outgoing:
+    def decided(self, before: Action, action: Action, *, by: Sequence[str] = ()) -> Outgoing:
         """The card of staff in one line."""
         key = f"act/{action.ref}/{action.version}/decided"
         card = action_cards.decided(action, by=by)
-        return Outgoing(key, "update", self.agent_channel, _payload(card), parent=approval_key(action))
+        return Outgoing(key, "update", self.agent_channel, _payload(card), parent=approval_key(before))
 
     def one_more(self, action: Action, *, by: Sequence[str]) -> Outgoing:
         """What is said under the card when a second person has to agree."""

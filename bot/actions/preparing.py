@@ -1,6 +1,7 @@
 """From what a customer wants to a preview: rights, facts, policy, quote, one stored row. The shop is not changed.
 
 prepare     make the row that the preview shows, or say why there is none
+revise      the same row with another amount, which staff offer
 show        queue the previews of a turn, in the transaction that keeps its answer
 drop        withdraw what a turn prepared, because its answer is not given
 take_back   withdraw it, because its message was edited or deleted
@@ -109,6 +110,27 @@ class Preparing:
                 )
         return prepared
 
+    async def revise(self, action: Action, customer: Customer, amount: Money) -> Prepared:
+        """The action as it would be with this amount. It is not stored.
+
+        Raises:
+            ShopUnavailable: the shop does not say.
+            NeedsMore: the order does not have that much.
+        """
+        kind = cast("ActionKind", action.kind)
+        spec = await self.judging.spec_of(kind)
+        if customer.shop is None or spec is None:
+            return Prepared("not_offered")
+        arguments = replace(Arguments.read(action.arguments), amount=amount)
+        order = await self.judging.shop.get_order(customer.shop, arguments.order)
+        if order is None:
+            return Prepared("no_order")
+        judged = await self.judging.judge(spec, customer.user, customer.shop, order, arguments, besides=action.id)
+        if not judged.may_be_offered or judged.money != Money(-amount.minor, amount.currency):
+            return self._refused(judged, language_for(action.language))
+        content = self._content(spec, judged, customer.shop, key=action.key, language=language_for(action.language))
+        return Prepared("offered", replace(action, **content))
+
     async def show(self, tx: Transaction, origin: str, place: ThreadRef, epoch: int, *, language: Language) -> bool:
         """Queue the previews of a turn in `place`, where its answer is. Returns whether there are any.
 
@@ -177,11 +199,7 @@ class Preparing:
         return Prepared("offered", stored or new)
 
     def _action(self, wanted: ChangeRequest, spec: KindSpec, judged: Judged, *, subject: str, key: str) -> Action:
-        kind, now = spec.kind, self.stepping.clock.now()
-        request = self.judging.shop.render(
-            wanted.shop, kind, judged.order, judged.arguments, quote=judged.quote, key=key
-        )
-        stored = judged.arguments.canonical()
+        now = self.stepping.clock.now()
         return Action(
             ref=steps.new_ref(),
             version=1,
@@ -195,20 +213,31 @@ class Preparing:
             zone=wanted.customer.zone,
             shop_customer=wanted.shop.id,
             subject=subject,
-            kind=kind,
-            arguments=stored,
-            arguments_hash=arguments_hash(kind, wanted.shop.id, stored),
-            facts_hash=facts_hash(judged.order),
-            preview=_preview(judged, spec) | self._fee(kind, judged, wanted.language),
-            money=judged.money.minor,
-            currency=judged.money.currency,
-            policy=judged.rules.digest,
-            rules=_as_stored(judged.judgement),
-            request=asdict(request) | {"key_hours": spec.key_hours},
+            kind=spec.kind,
             key=key,
             offered_at=now,
             due=now + self.offer_minutes * 60,
+            **self._content(spec, judged, wanted.shop, key=key, language=wanted.language),
         )
+
+    def _content(
+        self, spec: KindSpec, judged: Judged, shop: ShopCustomer, *, key: str, language: Language
+    ) -> dict[str, Any]:
+        """What is shown, agreed on and sent: all of it made from one judgement."""
+        kind, arguments = spec.kind, judged.arguments
+        request = self.judging.shop.render(shop, kind, judged.order, arguments, quote=judged.quote, key=key)
+        stored = arguments.canonical()
+        return {
+            "arguments": stored,
+            "arguments_hash": arguments_hash(kind, shop.id, stored),
+            "facts_hash": facts_hash(judged.order),
+            "preview": _preview(judged, spec) | self._fee(kind, judged, language),
+            "money": judged.money.minor,
+            "currency": judged.money.currency,
+            "policy": judged.rules.digest,
+            "rules": _as_stored(judged.judgement),
+            "request": asdict(request) | {"key_hours": spec.key_hours},
+        }
 
     def _fee(self, kind: ActionKind, judged: Judged, language: Language) -> dict[str, Any]:
         """What the customer pays beside what the shop quotes, such as the postage of a return."""

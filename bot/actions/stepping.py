@@ -12,7 +12,7 @@ from bot.actions.measuring import measure
 from bot.actions.messages import ActionMessages, offer_key
 from bot.clock import Clock
 from bot.slack.outbox import Outbox
-from bot.store import actions, audit, outbox
+from bot.store import actions, audit, outbox, threads
 from bot.store.actions import Action
 from bot.store.database import Database, Transaction
 from bot.telemetry import Metrics
@@ -37,12 +37,14 @@ class ActionStepping:
         actor: str,
         *,
         by: Sequence[str] = (),
+        said: str = "",
         **detail: str,
     ) -> Action:
         """Save the changed action, and queue what its customer and staff read of the step.
 
-        `what` and `detail` are for the audit trail. `by` are the members of staff who decided. The caller wakes the
-        outbox after the transaction. Raises ActionMovedOn if the action has changed since it was read.
+        `what` and `detail` are for the audit trail. `by` are the members of staff who decided, and `said` is what they
+        say to the customer. The caller wakes the outbox after the transaction. Raises ActionMovedOn if the action has
+        changed since it was read.
         """
         now = self.clock.now()
         changed = await actions.change(tx, before, after)
@@ -50,10 +52,13 @@ class ActionStepping:
             raise ActionMovedOn(await actions.find(tx, before.ref) or before)
         measure(self.metrics, before, changed, now=now)
         await note(tx, changed, what, actor, now=now, **detail)
-        if await _is_news(tx, before, changed):
-            await outbox.add(tx, *self.messages.step(changed, now=now), now=now)
+        if changed.shown > before.shown:
+            epoch = None if changed.is_of_staff else await threads.epoch_of(tx, changed.thread.key)
+            await outbox.add(tx, *self.messages.offered_again(before, changed, epoch), now=now)
+        elif await _is_news(tx, before, changed):
+            await outbox.add(tx, *self.messages.step(changed, now=now, said=said), now=now)
         if before.state == "approving" and not changed.is_nobodys:
-            await outbox.add(tx, self.messages.decided(changed, by=by), now=now)
+            await outbox.add(tx, self.messages.decided(before, changed, by=by), now=now)
         return changed
 
 

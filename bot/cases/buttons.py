@@ -156,8 +156,11 @@ _TABLE = (
     Button("submit.draft", "staff", "Sends the changed draft to the customer.", _CLAIMED, speaks=True),
     # What staff press about a change of an order. These name the action, not a case.
     Button("appr.yes", "staff", "Approves a change that the customer confirmed.", lane="own", anywhere=True),
-    Button("appr.no", "staff", "Refuses it.", lane="own", anywhere=True),
+    Button("appr.change", "staff", "Asks for another amount.", (), "at_once", "submit.amount", anywhere=True),
+    Button("appr.no", "staff", "Asks why it is refused.", (), "at_once", "submit.refusal", anywhere=True),
     Button("appr.take", "staff", "Takes the matter over as a case instead.", lane="own", anywhere=True),
+    Button("submit.amount", "staff", "Offers the customer the other amount.", anywhere=True),
+    Button("submit.refusal", "staff", "Refuses a change. The customer reads why.", anywhere=True),
     Button("act.was_done", "staff", "Says that a change went through.", lane="own", anywhere=True),
     Button("act.was_not", "staff", "Says that it did not go through.", lane="own", anywhere=True),
     # What staff press about the knowledge base.

@@ -99,6 +99,22 @@ class Money:
             return f"{sign}{whole:,} {self.currency}"
         return f"{sign}{whole:,}.{part:0{digits}} {self.currency}"
 
+    @property
+    def figure(self) -> str:
+        """The amount in digits alone, such as `1234.50`."""
+        digits = minor_digits(self.currency)
+        whole, part = divmod(abs(self.minor), 10**digits)
+        return f"{'-' if self.minor < 0 else ''}{whole}" + (f".{part:0{digits}}" if digits else "")
+
+
+def read_money(written: str, currency: str) -> Money | None:
+    """The amount that a person wrote, such as `80`, `80.5` or `80,50`. None if it is none of this currency."""
+    digits = minor_digits(currency)
+    whole, _, part = written.strip().replace(",", ".").partition(".")
+    if len(whole) > 12 or len(part) > digits or not f"{whole}{part}".isascii() or not f"{whole}{part}".isdigit():
+        return None
+    return Money(int(whole or "0") * 10**digits + int(part.ljust(digits, "0") or "0"), currency)
+
 
 @dataclass(frozen=True, slots=True)
 class Address:

@@ -100,6 +100,14 @@ class Action:
     sent_at: float | None = None
     ended_at: float | None = None
     settled: bool = False
+    shown: int = 0
+    """How often the preview was posted anew. Only the last one has power."""
+    asked: int = 0
+    """How often the card of staff was posted anew. Only the last one has power."""
+    case_id: int = 0
+    """The case in whose thread the card of staff is. 0: it is in the agent channel."""
+    prepared_by: str = ""
+    """The member of staff who prepared it. Empty: the assistant did."""
     id: int = 0
     """0 until it is stored."""
 
@@ -111,6 +119,11 @@ class Action:
     def is_of(self, customer: Customer | None) -> bool:
         """Whether this is still the customer of the shop for whom it was prepared."""
         return customer is not None and customer.shop is not None and customer.shop.id == self.shop_customer
+
+    @property
+    def is_of_staff(self) -> bool:
+        """Whether staff offer it: they prepared it, or offered something else than the customer had said yes to."""
+        return bool(self.prepared_by) or (self.state == "offered" and self.asked > 0)
 
     @property
     def is_erased(self) -> bool:

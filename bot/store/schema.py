@@ -488,6 +488,13 @@ action = Table(
     Column("due", Float),
     # Whether staff have said what became of an action that got stuck.
     Column("settled", Boolean, nullable=False, server_default=false()),
+    # How often its preview was shown anew, and how often staff were asked anew: the last message of each stands.
+    Column("shown", Integer, nullable=False, server_default="0"),
+    Column("asked", Integer, nullable=False, server_default="0"),
+    # The case in whose thread the card of staff is; 0: it is in the agent channel.
+    Column("case_id", ID, nullable=False, server_default="0"),
+    # The member of staff who prepared it; empty: the assistant did.
+    Column("prepared_by", String(32), nullable=False, server_default=""),
     Index("uq_action_origin_kind_arguments_hash", "origin", "kind", "arguments_hash", unique=True),
     Index(
         "uq_action_subject",

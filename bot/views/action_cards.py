@@ -21,9 +21,11 @@ from bot.slack.mrkdwn import escape, mention
 from bot.store.actions import Action
 
 YES, NO, AGAIN = "act.yes", "act.no", "act.again"
-APPROVE, REFUSE, TAKE = "appr.yes", "appr.no", "appr.take"
+APPROVE, CHANGE, REFUSE, TAKE = "appr.yes", "appr.change", "appr.no", "appr.take"
 WAS_DONE, WAS_NOT = "act.was_done", "act.was_not"
 
+NOTE_LIMIT = 500
+"""The most characters of a note to the customer."""
 LINES_SHOWN = 8
 """Articles that a preview lists. The others are counted."""
 DANGEROUS = frozenset({"cancel_order", "cancel_lines"})
@@ -54,14 +56,27 @@ def offered(sentences: Sentences, action: Action, *, turn: str) -> Card:
     buttons = actions(
         button(YES, say(f"action_yes_{action.kind}"), action.button, style=_style(action)),
         button(NO, say("action_no"), action.button),
-        button("esc.customer", say("talk_to_person"), turn),
+        *([button("esc.customer", say("talk_to_person"), turn)] if turn else []),
         block_id="act",
     )
     ends = say("action_offer_ends", time=moment(action.due or action.offered_at, "{time}"))
+    intro = [say("action_colleague_offers", money=_money(action))] if action.is_of_staff and action.money < 0 else []
     return Card(
-        f"{title} {ends}",
-        (section("\n".join((f"*{title}*", *_lines(say, action)))), *_details(say, action), buttons, context(ends)),
+        " ".join((*intro, title, ends)),
+        (
+            section("\n".join((*intro, f"*{title}*", *_lines(say, action)))),
+            *_details(say, action),
+            buttons,
+            context(ends),
+        ),
     )
+
+
+def replaced(sentences: Sentences, action: Action) -> Card:
+    """A preview that stands further below by now."""
+    say = _say(sentences, action)
+    title, line = _title(say, action), say("action_withdrawn_newer")
+    return Card(f"{title} {line}", (section(f"*{title}*\n{line}"),))
 
 
 def shown_as(sentences: Sentences, action: Action, *, opening: float | None = None) -> Card:
@@ -75,8 +90,12 @@ def shown_as(sentences: Sentences, action: Action, *, opening: float | None = No
     return Card(f"{title} {line}", tuple(blocks))
 
 
-def ended(sentences: Sentences, action: Action, *, turn: str, lines: Sequence[str] = ()) -> Card:
-    """What came of it, as a message of its own. `lines` are the titles of what went through, if not everything did."""
+def ended(sentences: Sentences, action: Action, *, turn: str, lines: Sequence[str] = (), said: str = "") -> Card:
+    """What came of it, as a message of its own.
+
+    `lines` are the titles of what went through, if not everything did. `said` is what the member of staff who refused
+    it says to the customer.
+    """
     say = _say(sentences, action)
     match action.state:
         case "done" if action.reason == "found_by_staff":
@@ -93,6 +112,8 @@ def ended(sentences: Sentences, action: Action, *, turn: str, lines: Sequence[st
             words, calls, again = say("action_stuck"), False, False
         case "failed":
             words, calls, again = say("action_failed"), True, True
+        case "rejected" if said:
+            words, calls, again = say("action_rejected_note", note=one_line(said, NOTE_LIMIT)), True, False
         case "refused" if action.reason in REFUSED_BECAUSE:
             words, calls, again = say(f"action_refused_{action.reason}"), True, False
         case _:
@@ -126,7 +147,8 @@ def approval(action: Action, *, said: str, facts: Mapping[str, str], why: str) -
     }
     buttons = actions(
         {**button(APPROVE, "Approve", action.button, style="primary"), "confirm": confirm},
-        button(REFUSE, "Refuse", action.button, style="danger"),
+        *([button(CHANGE, "Change amount…", action.button)] if is_amount_changeable(action) else []),
+        button(REFUSE, "Refuse…", action.button, style="danger"),
         button(TAKE, "Take over", action.button),
         block_id="appr",
     )
@@ -146,6 +168,11 @@ def approval(action: Action, *, said: str, facts: Mapping[str, str], why: str) -
     )
 
 
+def is_amount_changeable(action: Action) -> bool:
+    """Whether staff can offer less money. The money of other kinds follows from the articles."""
+    return action.kind == "refund" and action.money < 0
+
+
 def one_more_needed(by: Sequence[str]) -> str:
     """What is said when the first of two people has agreed."""
     return f"Approved by {', '.join(map(mention, by))}. One more person has to approve it."
@@ -163,6 +190,7 @@ def decided(action: Action, *, by: Sequence[str] = ()) -> Card:
     """The card of `approval` in one line, when nobody has to decide any more."""
     who = ", ".join(map(mention, by))
     said = {
+        "offered": f"{who} offers {_money(action)} instead, and the customer is asked again",
         "rejected": f"Refused by {who}",
         "expired": "Nobody decided in time",
         "declined": "Taken back by the customer",
@@ -232,6 +260,8 @@ def _done(say: Say, action: Action) -> str:
 def _standing(say: Say, action: Action, opening: float | None) -> str:
     """How it stands, in one sentence."""
     match action.state:
+        case "offered":
+            return say("action_withdrawn_newer")
         case "approving" if opening is not None:
             return say("action_approving_closed", opening=moment(opening, "{date_short_pretty} {time}"))
         case "approving":

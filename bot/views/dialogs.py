@@ -9,8 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.desk_file.model import DeskFile
+from bot.shops.port import Money, minor_digits
 from bot.slack.blocks import Block, capped, context, plain, section
+from bot.slack.mrkdwn import escape
+from bot.store.actions import Action
 from bot.store.cases import Case
+from bot.views.action_cards import NOTE_LIMIT as REFUSAL_LIMIT
+from bot.views.action_cards import staff_title
 from bot.views.staff_cards import PRIORITIES, causes_of, outcomes_of
 
 NOTE_LIMIT = 1_000
@@ -106,6 +111,21 @@ def merge(case: Case, *, others: Sequence[Case], about: str) -> Block:
     return _modal("submit.merge", f"Merge {case.ref}", "Merge", context(words), chosen, about=about)
 
 
+def amount(action: Action, *, about: str) -> Block:
+    """Offer the customer another `amount`, at most what they said yes to."""
+    words = "The customer is asked again. If they say yes, it is sent without another approval of yours."
+    money = Money(-action.money, action.currency)
+    block = _number("amount", f"Amount in {action.currency}", most=money)
+    return _modal("submit.amount", "Change the amount", "Offer it", context(words), block, about=about)
+
+
+def refusal(action: Action, *, about: str) -> Block:
+    """Refuse a change. `note` is what the customer reads about it."""
+    words = f"{staff_title(action)}. Nothing is changed, and the customer is told that a colleague said no."
+    note = _text("note", "Reason, in the customer's language", most=REFUSAL_LIMIT, lines=True, optional=True)
+    return _modal("submit.refusal", "Refuse this", "Refuse", context(escape(words)), note, about=about)
+
+
 def filled_in(values: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str | list[str]]:
     """Block id -> its value in a submitted view's state: a text, the value of an option, or an id. Several values are a
     list."""
@@ -141,6 +161,19 @@ def _text(
     if initial:
         element["initial_value"] = capped(initial, most)
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
+
+
+def _number(block_id: str, label: str, *, most: Money) -> Block:
+    """An amount of money, from one minor unit to `most`, which is filled in."""
+    element = {
+        "type": "number_input",
+        "action_id": block_id,
+        "is_decimal_allowed": minor_digits(most.currency) > 0,
+        "min_value": Money(1, most.currency).figure,
+        "max_value": most.figure,
+        "initial_value": most.figure,
+    }
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
 
 
 def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: str) -> Block:

@@ -112,6 +112,11 @@ class Changing:
             return "moved_on"
         return ended
 
+    async def offer_less(self, action: Action, user: str, written: str) -> Ended:
+        """Fill in the dialog of the newest card with another amount."""
+        ended, _ = await self.deciding.change_amount(Press(action.button, user, TEAM, AGENTS, ""), written)
+        return ended
+
     async def look(self) -> None:
         """Do what is due now, to its end."""
         await self.runner._look()

@@ -16,7 +16,7 @@ Manner = Literal["ok", "no", "silence", "lost", "late", "unreachable"]
 
 @dataclass(slots=True)
 class ScriptedShop:
-    """Implements Shop. Every order is cancelled for what it cost."""
+    """Implements Shop. Every order is cancelled or refunded once, for what it cost or for the amount that is named."""
 
     key_hours: float = 24.0
     manners: list[Manner] = field(default_factory=list)
@@ -71,12 +71,14 @@ class ScriptedShop:
         return ()
 
     async def kinds(self) -> Mapping[ActionKind, KindSpec]:
-        return {"cancel_order": KindSpec("cancel_order", has_quotes=True, key_hours=self.key_hours, irreversible=True)}
+        kinds: tuple[ActionKind, ...] = ("cancel_order", "refund")
+        return {kind: KindSpec(kind, has_quotes=True, key_hours=self.key_hours, irreversible=True) for kind in kinds}
 
     async def quote(self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> Quote:
-        del customer, kind, arguments
+        del customer, kind
         assert order is not None
-        return Quote(Money(-order.total.minor, order.total.currency))
+        amount = arguments.amount or order.total
+        return Quote(Money(-amount.minor, amount.currency))
 
     def render(
         self,
@@ -88,11 +90,11 @@ class ScriptedShop:
         quote: Quote,
         key: str,
     ) -> ActionRequest:
-        del customer, kind, quote
+        del customer, kind
         assert order is not None
-        return ActionRequest(
-            "POST", "/actions", {"Idempotency-Key": key}, arguments.order, {"revision": order.revision}
-        )
+        assert quote.money is not None
+        about = {"revision": order.revision, "money": quote.money.minor}
+        return ActionRequest("POST", "/actions", {"Idempotency-Key": key}, arguments.order, about)
 
     async def send(self, request: ActionRequest) -> Outcome:
         key = request.headers["Idempotency-Key"]
@@ -128,7 +130,7 @@ class ScriptedShop:
         else:
             self.change(order.id)
             self.orders[order.id] = replace(self.orders[order.id], status="cancelled")
-            money = Money(-order.total.minor, order.total.currency)
+            money = Money(about["money"], order.total.currency)
             self.effects.append((key, order.id, money.minor))
             self._answers[key] = Outcome("done", reference="C-1", money=money)
         return self._answers[key]

@@ -1,17 +1,21 @@
 """What becomes of a change between its offer and its request: taken back, asked for again, decided too late."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from bot.actions.deciding import Press
 from bot.clock import SystemClock
 from bot.conversation import ShopCustomer
 from bot.shops.actions import Arguments, LineQuantity
 from bot.shops.rest import open_rest_shop
+from bot.store import outbox
+from bot.store.actions import Action
 from bot.store.database import Database
 from demo.shop.server import Shop, open_shop
-from tests.actions.changing import Changing
+from tests.actions.changing import AGENTS, TEAM, Changing
 from tests.actions.test_together import copies, queued
 from tests.doubles.clock import ManualClock
 
@@ -55,7 +59,7 @@ async def test_what_was_taken_back_and_is_wanted_again_in_the_same_turn_is_shown
         assert again.action.ref != first.action.ref
         shown = await changing.find(again.action.ref)
         assert shown.state == "offered"
-        assert await queued(database, "/offer") == [f"act/{shown.ref}/offer"]
+        assert await queued(database, "/offer/0") == [f"act/{shown.ref}/offer/0"]
         assert await changing.press(shown, "U1", "yes") == "confirmed"
 
 
@@ -89,3 +93,79 @@ async def test_whoever_said_yes_is_told_that_nobody_decided_in_time(database: Da
     assert (await changing.find(shown.ref)).state == "expired"
     assert await queued(database, "/end") == [f"act/{shown.ref}/end"]
     assert demo.records.ledger == []
+
+
+async def asked_staff(changing: Changing, order: str) -> Action:
+    """A refund of one piece that its customer said yes to, as staff are asked about it."""
+    offer = await changing.offer("U1", "refund", refund(order), origin=f"turn/{order}")
+    assert offer.action is not None
+    assert await changing.press(await changing.find(offer.action.ref), "U1", "yes") == "confirmed"
+    return await changing.find(offer.action.ref)
+
+
+@pytest.fixture
+async def changing(database: Database, demo: Shop) -> AsyncIterator[Changing]:
+    """Staff approve everything."""
+    async with open_rest_shop(demo.url, demo.token) as shop:
+        yield Changing(database, ManualClock(), shop, {**RULES, "staff": "always"}, {"U1": CUSTOMER})
+
+
+@pytest.mark.parametrize("written", ["", "0", "0.00", "-1", "12.001", "1,2,3", "a hundred", "9" * 40, "17.01", "nan"])
+async def test_an_amount_that_is_none_or_too_much_changes_nothing(changing: Changing, demo: Shop, written: str) -> None:
+    asked = await asked_staff(changing, *copies(demo, 1))
+    assert -asked.money < 1701
+    assert await changing.offer_less(asked, "USTAFF", written) == "wrong_amount"
+    assert await changing.find(asked.ref) == asked
+
+
+async def test_another_amount_is_shown_to_the_customer_and_sent_after_their_yes_alone(
+    changing: Changing, demo: Shop
+) -> None:
+    asked = await asked_staff(changing, *copies(demo, 1))
+    assert await changing.offer_less(asked, "USTAFF", "5") == "amount_changed"
+    await changing.look()
+    assert demo.records.ledger == []
+    offered = await changing.find(asked.ref)
+    assert (offered.state, offered.money, offered.key) == ("offered", -500, asked.key)
+    assert offered.arguments_hash != asked.arguments_hash
+    assert offered.request["body"] != asked.request["body"]
+    assert await changing.press(asked, "U1", "yes") == "moved_on"
+    assert await changing.press(offered, "U1", "yes") == "confirmed"
+    await changing.look()
+    assert (await changing.find(asked.ref)).state == "done"
+    assert [each["money"]["amount"] for each in demo.records.ledger] == [-500]
+
+
+async def test_the_customer_and_who_saw_an_earlier_card_change_no_amount(changing: Changing, demo: Shop) -> None:
+    asked = await asked_staff(changing, *copies(demo, 1))
+    assert await changing.offer_less(asked, "U1", "5") == "own_action"
+    came_to = await asyncio.gather(*(changing.offer_less(asked, f"USTAFF{number}", "5") for number in range(5)))
+    assert sorted(came_to) == ["amount_changed", *["moved_on"] * 4]
+
+
+async def test_a_second_person_still_approves_what_is_changed_to_an_amount_for_two(
+    database: Database, demo: Shop
+) -> None:
+    limits = {"USD": {"staff_above": 1, "second_person_above": 400, "never_above": 20_000_000}}
+    async with open_rest_shop(demo.url, demo.token) as shop:
+        changing = Changing(database, ManualClock(), shop, {**RULES, "currency_limits": limits}, {"U1": CUSTOMER})
+        asked = await asked_staff(changing, *copies(demo, 1))
+        assert await changing.offer_less(asked, "USTAFF", "5") == "amount_changed"
+        assert await changing.press(await changing.find(asked.ref), "U1", "yes") == "confirmed"
+        again = await changing.find(asked.ref)
+        assert again.state == "approving"
+        assert await changing.press(again, "USTAFF", "approve") == "voted"
+        assert await changing.press(again, "UOTHER", "approve") == "approved"
+
+
+async def test_a_note_of_staff_reaches_the_customer_as_one_line_without_markup(
+    changing: Changing, database: Database, demo: Shop
+) -> None:
+    asked = await asked_staff(changing, *copies(demo, 1))
+    press = Press(asked.button, "USTAFF", TEAM, AGENTS, "")
+    ended, _ = await changing.deciding.refuse(press, "The seam is *worn*,\n<!channel> not torn")
+    assert ended == "rejected"
+    async with database.transaction() as tx:
+        row = await outbox.by_key(tx, f"act/{asked.ref}/end")
+    assert row is not None
+    assert "The seam is *worn*, &lt;!channel&gt; not torn" in row.payload["text"]

@@ -31,6 +31,7 @@ from sqlalchemy import select
 from bot.actions.messages import TOLD_AFTER_YES
 from bot.conversation import ShopCustomer
 from bot.shops.actions import Arguments
+from bot.shops.port import Money
 from bot.store import schema
 from bot.store.actions import RUNNING, Action
 from bot.store.database import Database, open_database
@@ -87,7 +88,7 @@ class Machine(RuleBasedStateMachine):
 
     def start(self) -> None:
         limits = {"EUR": {"staff_above": 1 if self.needs_staff else 10_000_000, "never_above": 20_000_000}}
-        rules = {"version": 1, "currency_limits": limits, "actions": {"cancel_order": {"rules": []}}}
+        rules = {"version": 1, "currency_limits": limits, "actions": {"refund": {"rules": []}}}
         self.desk = Changing(self.database, self.clock, self.shop, rules, {"U1": CUSTOMER, "U2": OTHER})
 
     def actions(self) -> list[Action]:
@@ -109,7 +110,7 @@ class Machine(RuleBasedStateMachine):
     def prepare(self, order: str) -> None:
         before = self.actions()
         self.turns += 1
-        made = self.run(self.desk.offer("U1", "cancel_order", Arguments(order=order), origin=f"test/{self.turns}"))
+        made = self.run(self.desk.offer("U1", "refund", Arguments(order=order), origin=f"test/{self.turns}"))
         if any(each.subject == f"order/{order}" and each.state in RUNNING for each in before):
             assert made.state == "under_way"
         if made.action is not None:
@@ -126,6 +127,9 @@ class Machine(RuleBasedStateMachine):
             assert user == "U1"
             assert action.state == "offered"
             self.said_yes.add(action.ref)
+            assert action.ref not in self.voted or self.run(self.desk.find(action.ref)).state == "ready", (
+                "the vote stands"
+            )
 
     @precondition(lambda self: self.needs_staff and self.said_yes)
     @rule(
@@ -138,6 +142,23 @@ class Machine(RuleBasedStateMachine):
         if self.run(self.desk.press(action, user, button)) == "approved":
             assert user != "U1"
             self.voted.add(action.ref)
+
+    @precondition(lambda self: self.needs_staff and self.said_yes)
+    @rule(which=st.integers(0, 5), user=st.sampled_from(["U1", "USTAFF", "USTAFF"]), percent=st.integers(0, 110))
+    def offer_less(self, which: int, user: str, percent: int) -> None:
+        """Staff offer another amount, and the customer has not said yes to that."""
+        before = self.run(self.desk.find([*self.shown][-1 - which % len(self.shown)]))
+        amount = -before.money * percent // 100
+        ended = self.run(self.desk.offer_less(before, user, Money(amount, before.currency).figure))
+        if ended == "amount_changed":
+            assert before.state == "approving"
+            assert user != "U1"
+            after = self.run(self.desk.find(before.ref))
+            assert after.money == -amount
+            assert 0 < amount <= -before.money, "P5"
+            self.shown[before.ref] = (after.request, after.money)
+            self.said_yes.discard(before.ref)
+            self.voted.add(before.ref)
 
     @precondition(lambda self: self.shown)
     @rule(which=st.integers(0, 5))

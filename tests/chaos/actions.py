@@ -51,6 +51,8 @@ POINTS: Mapping[str, Point | None] = {
     "approval_asked": Point("post_sent", 3, "approved"),
     "vote_stored": Point("vote_stored", 1, "approved"),
     "refusal_stored": Point("vote_stored", 1, "rejected"),
+    "less_offered": Point("vote_stored", 1, "reduced"),
+    "less_confirmed": Point("action_confirmed", 2, "reduced"),
     "action_marked": Point("action_marked"),
     "action_sent": None,
     "action_answered": Point("action_answered"),

@@ -30,16 +30,18 @@ from demo.shop.server import Fault
 from local_slack.workspace import Channel, Json, User, Workspace
 from tests.chaos.invariants import NEVER_LOGGED, Findings
 from tests.chaos.outside import Outside
-from tests.chaos.people import AGAIN_SECONDS, PATIENCE, People
+from tests.chaos.people import AGAIN_SECONDS, DIALOG_SECONDS, PATIENCE, People
 from tests.chaos.reading import buttons, by_app, in_thread
 from tests.chaos.script import AGENTS, CANARY, STAFF, Line, Reply
 from tests.chaos.script import Course as CaseCourse
 
-Course = Literal["cancelled", "approved", "rejected", "declined", "unheard"]
-"""The customer says yes · and staff, too · or staff refuse · or the customer says no · the customer says yes, and the
-shop acts without saying so, is slow, or ends the connection."""
+Course = Literal["cancelled", "approved", "reduced", "rejected", "declined", "unheard"]
+"""The customer says yes · and staff, too · or staff offer less, and the customer says yes again · or staff refuse · or
+the customer says no · the customer says yes, and the shop acts without saying so, is slow, or ends the connection."""
 COURSES: tuple[Course, ...] = get_args(Course)
-OF_STAFF = ("approved", "rejected")
+OF_STAFF = ("approved", "reduced", "rejected")
+REDUCED = "1"
+"""What staff offer instead."""
 UNEXECUTED = ("rejected", "declined")
 MISHAPS = ("act_then_500", "in_progress", "slow", "reset", "error")
 """What the shop does to a change that is `unheard`. It answers questions about it."""
@@ -174,9 +176,7 @@ class Buyers(People):
         demand.is_pressed = True
         if demand.course in OF_STAFF:
             await self._until(lambda: bool(_cards(workspace, demand)), f"the card of {demand.mark}")
-            await self._click_until_heard(
-                self.chance.choice(STAFF), "appr.yes" if demand.course == "approved" else "appr.no", demand
-            )
+            await self._decide(demand)
             demand.is_decided = True
         await self._until(lambda: bool(_ends(workspace, demand)), f"the end of {demand.mark}")
         demand.ended_at = time.monotonic()
@@ -188,6 +188,36 @@ class Buyers(People):
             if (await workspace.act.click(user, channel, message["ts"], action)).ok:
                 return
             await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _decide(self, demand: Demand) -> None:
+        """One of the staff decides."""
+        user = self.chance.choice(STAFF)
+        match demand.course:
+            case "reduced":
+                await self._submit(user, "appr.change", {"amount": {"amount": REDUCED}}, demand)
+                await self._until(lambda: bool(_offers(self.outside.workspace, demand)), f"the offer of {demand.mark}")
+                await self._click_until_heard(demand.user, "act.yes", demand)
+            case "rejected":
+                await self._submit(user, "appr.no", {}, demand)
+            case _:
+                await self._click_until_heard(user, "appr.yes", demand)
+
+    async def _submit(self, user: str, action: str, state: Json, demand: Demand) -> None:
+        """Open the dialog and submit it, again until that is acknowledged."""
+        workspace = self.outside.workspace
+        async with self._busy[user]:
+            while card := next(iter(_cards(workspace, demand)), None):
+                view = next((each for each in workspace.modals.get(user, ()) if card["ts"] in str(each)), None)
+                if view is None:
+                    await workspace.act.click(user, AGENTS, card["ts"], action)
+                    await self._change(DIALOG_SECONDS, until=lambda: bool(workspace.modals.get(user)))
+                elif (await workspace.act.submit_view(user, view["id"], state)).ok:
+                    break
+                else:
+                    await asyncio.sleep(AGAIN_SECONDS)
+            for view in tuple(workspace.modals.get(user, ())):
+                # It had been taken, and nobody was told so.
+                await workspace.act.close_view(user, view["id"])
 
     async def _until(self, is_so: Callable[[], bool], what: str) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -221,6 +251,7 @@ class Buyers(People):
             line["unit_price"]["amount"] for line in order["lines"] if line["id"] == SOME[0]["line"] or kind != "refund"
         )
         money = one if kind == "refund" else order["refundable"]["amount"]
+        money = int(REDUCED) * 100 if course == "reduced" else money
         return Demand(mark, course, user, channel, order_id, money)
 
     def _ended(self, demand: Demand, playing: asyncio.Task[None]) -> None:
@@ -301,7 +332,8 @@ def _look_at_row(demand: Demand, rows: list[object], noted: Counter[tuple[str, s
         findings.wrong(f"{demand.mark} ({demand.course}): its actions are {dict(states)}, not {expected}")
     for row in rows:
         ref, is_done = row.ref, row.state == "done"  # type: ignore[attr-defined]
-        if is_done and (noted[ref, "action.confirmed"] != 1 or not noted[ref, "action.sent"]):
+        confirmed = 2 if demand.course == "reduced" else 1
+        if is_done and (noted[ref, "action.confirmed"] != confirmed or not noted[ref, "action.sent"]):
             findings.wrong(f"{demand.mark}: {ref} is done, and the audit trail does not tell how")
 
 

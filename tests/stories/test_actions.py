@@ -18,6 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ORDER = "ORD-67890"
 DELIVERED = "ORD-31415"
+PARTLY = "ORD-24680"
 RULES = """
 version: 1
 currency_limits:
@@ -160,6 +161,38 @@ async def test_two_people_approve_what_is_above_the_limit(world: World) -> None:
     await asyncio.gather(*(world.other_staff.presses(card, "appr.yes") for _ in range(10)))
     await ends(world, asked, preview, said("action_done_refund", order=DELIVERED))
     assert await world.shop_has_done() == before + 1
+
+
+async def asks_for_money(world: World, order: str) -> tuple[Post, Seen, Seen]:
+    """A refund above the limit that its customer says yes to. Returns the question, the preview and staff's card."""
+    refund = prepares("refund", order_id=order, lines=[], reason="damaged")
+    asked, preview = await offered(world, refund, DETAILS, asks=f"I want my money back for {order}")
+    await world.customer.presses(preview, "act.yes")
+    return asked, preview, await world.card(having=f"Approve? Refund {order}")
+
+
+async def test_staff_offer_less_and_the_customer_says_yes_to_that(world: World) -> None:
+    asked, preview, card = await asks_for_money(world, PARTLY)
+    before = await world.shop_has_done()
+    await world.staff.presses(card, "appr.change")
+    await world.staff.fills_in("submit.amount", amount="80")
+    again = await world.customer.reads(asked, having=lambda seen: seen.ts > preview.ts and "act.yes" in seen.buttons)
+    assert said("action_colleague_offers", money="80.00 USD") in again.text
+    await becomes(world, asked, preview, said("action_withdrawn_newer"))
+    assert await world.shop_has_done() == before
+    await world.customer.presses(again, "act.yes")
+    await ends(world, asked, again, said("action_done_refund", order=PARTLY))
+    assert await world.shop_has_done() == before + 1
+    assert (await world.shop_order(PARTLY))["refunded"]["amount"] == 8_000
+
+
+async def test_the_customer_reads_why_staff_refuse(world: World) -> None:
+    asked, preview, card = await asks_for_money(world, PARTLY)
+    before = await world.shop_has_done()
+    await world.staff.presses(card, "appr.no")
+    await world.staff.fills_in("submit.refusal", note="The parcel arrives today.")
+    await ends(world, asked, preview, said("action_rejected_note", note="The parcel arrives today."))
+    assert await world.shop_has_done() == before
 
 
 def returns(line: str, quantity: int = 1) -> Json:

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NOT_PLAYED = frozenset(
     {
-        *("act.again", "act.no", "act.was_done", "act.was_not", "act.yes", "appr.no", "appr.take", "appr.yes"),
+        *("act.again", "act.no", "act.was_done", "act.was_not", "act.yes"),
+        *("appr.change", "appr.no", "appr.take", "appr.yes"),
         *(
             "case.draft",
             "case.handback",

@@ -12,7 +12,7 @@ from bot.shops.port import ShopUnavailable
 from bot.slack.api.chat import Chat
 from bot.store.actions import Action
 from bot.store.inbox import InboxItem
-from bot.turns.interactions.replies import Replies, Step
+from bot.turns.interactions.replies import Replies, Step, field
 from bot.views.action_cards import staff_standing, standing
 
 Decide = Callable[[Press], Awaitable[tuple[Ended, Action | None]]]
@@ -21,6 +21,9 @@ TOLD_TO_STAFF: Mapping[Ended, str] = {
     "unknown_action": "Frontdesk can't find this change. Nothing was done.",
     "own_action": "This is your own order. Somebody else has to decide about it.",
     "expired": "This has ended; nothing was changed.",
+    "wrong_amount": "Nothing was changed: the amount must be more than zero, and at most what the customer agreed to.",
+    "cannot_check": "The shop or Slack doesn't answer right now, so nothing was changed. Try again in a minute.",
+    "not_possible": "Nothing was changed: the rules or the shop don't allow it.",
     "voted": "Thank you. One more person has to approve it.",
 }
 
@@ -46,7 +49,12 @@ class ActionSteps:
         """What the buttons of staff run."""
         return {
             "appr.yes": lambda item, _: self._by_staff(item, self.deciding.approve),
-            "appr.no": lambda item, _: self._by_staff(item, self.deciding.refuse),
+            "submit.amount": lambda item, _: self._by_staff(
+                item, lambda press: self.deciding.change_amount(press, field(item, "amount"))
+            ),
+            "submit.refusal": lambda item, _: self._by_staff(
+                item, lambda press: self.deciding.refuse(press, field(item, "note"))
+            ),
             "appr.take": lambda item, _: self._by_staff(item, self.deciding.take_over),
             "act.was_done": lambda item, _: self._by_staff(
                 item, lambda press: self.deciding.settle(press, was_done=True)
@@ -92,6 +100,10 @@ class ActionSteps:
             ended, action = await decide(_press(item))
         except ActionMovedOn as error:
             ended, action = "moved_on", error.action
+        except NeedsMore:
+            ended, action = "not_possible", None
+        except ShopUnavailable:
+            ended, action = "cannot_check", None
         if ended == "moved_on" and action is not None:
             if item.fence == 1:
                 await self.replies.tell(item, staff_standing(action))
