@@ -39,11 +39,13 @@ NOT_PLAYED = frozenset(
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
         *("relay.claim_send", "relay.note", "relay.send"),
         *(
+            "submit.amount",
             "submit.article",
             "submit.draft",
             "submit.handback",
             "submit.merge",
             "submit.priority",
+            "submit.refusal",
             "submit.spam",
             "submit.transfer",
         ),
