@@ -53,6 +53,12 @@ def confirm(action: Action, *, now: float, approve_by: float | None) -> Action:
     return replace(action, state="ready", confirmed_at=now, due=now)
 
 
+def show_again(action: Action) -> Action:
+    """The same preview is posted once more, and the one before loses its buttons."""
+    _must_be(action, "offered")
+    return replace(action, shown=action.shown + 1)
+
+
 def offer_again(action: Action, *, now: float, due: float) -> Action:
     """Staff would do something else than what the customer said yes to, so the customer is asked once more."""
     _must_be(action, "approving")

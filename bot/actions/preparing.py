@@ -3,6 +3,7 @@
 prepare     make the row that the preview shows, or say why there is none
 revise      the same row with another amount, which staff offer
 show        queue the previews of a turn, in the transaction that keeps its answer
+show_again  queue one once more, because its customer answers it in words
 drop        withdraw what a turn prepared, because its answer is not given
 take_back   withdraw it, because its message was edited or deleted
 """
@@ -150,6 +151,14 @@ class Preparing:
                 await outbox.add(tx, self.stepping.messages.offer(changed, epoch), now=now)
                 await note(tx, changed, "offered", "assistant", now=now)
         return bool(found)
+
+    async def show_again(self, tx: Transaction, action: Action) -> None:
+        """Queue the preview once more, at the end of its thread. Nothing happens if it has moved on."""
+        before = await actions.find(tx, action.ref)
+        if before is None or before.state != "offered" or await outbox.by_key(tx, offer_key(before)) is None:
+            return
+        after = steps.show_again(before)
+        await self.stepping.put(tx, before, after, "shown_again", before.customer)
 
     async def decline(self, tx: Transaction, action: Action) -> None:
         """The customer said no in words. Nothing happens if it has moved on."""

@@ -268,6 +268,14 @@ async def answered_last(tx: AsyncConnection, item: InboxItem) -> str | None:
     return author
 
 
+async def reason_before(tx: AsyncConnection, item: InboxItem) -> str:
+    """How the thread's latest message before this one ended. Empty if there is none."""
+    table = schema.inbox
+    where = (table.c.thread == item.thread.key, table.c.kind == "message", table.c.ts < item.ts)
+    statement = select(table.c.reason).where(*where).order_by(table.c.ts.desc()).limit(1)
+    return (await tx.execute(statement)).scalars().first() or ""
+
+
 async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) -> MessageBody | None:
     """What `author` wrote at (channel, ts). None if they wrote no message there."""
     table = schema.inbox

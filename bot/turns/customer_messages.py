@@ -45,7 +45,7 @@ from bot.slack.api.errors import SlackRefused
 from bot.slack.mrkdwn import escape
 from bot.store import actions as action_rows
 from bot.store import cases as case_rows
-from bot.store import inbox, interrupts, pauses, threads, turns
+from bot.store import inbox, interrupts, outbox, pauses, threads, turns
 from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -59,6 +59,8 @@ from bot.turns.answers.records import refusal_record
 from bot.turns.answers.refusals import Refusals
 from bot.turns.dead_letters import TURN_OVERHEAD_TIMEOUT, author_of
 from bot.turns.decide import (
+    NOT_PRESSED,
+    PRESS_BUTTON,
     Answer,
     Call,
     CallForDanger,
@@ -71,6 +73,7 @@ from bot.turns.decide import (
     Help,
     Ignore,
     PassOn,
+    PointAtButtons,
     Refuse,
     Reopen,
     Resume,
@@ -296,6 +299,8 @@ class CustomerMessages:
                 return "done", await self._help(case, incoming)
             case Decline(action):
                 return "done", await self._decline(action, incoming)
+            case PointAtButtons(action):
+                return "done", await self._point_at_buttons(action, incoming)
             case Refuse(topics, case):
                 return "done", await self._checked(incoming, partial(self._refuse, topics, incoming, case))
             case Thank(case):
@@ -333,6 +338,18 @@ class CustomerMessages:
                 await self.changes.decline(tx, action)
         await self.notices.say(incoming, "action_declined")
         return "declined"
+
+    async def _point_at_buttons(self, action: Action, incoming: IncomingMessage) -> str:
+        """Say that words alone change nothing, and show the change below. After another such yes, it is there."""
+        item, notice = incoming.item, self.notices.sentence(incoming, PRESS_BUTTON)
+        await self.leftovers.close(item)
+        async with self.database.transaction() as tx:
+            is_first = await outbox.by_key(tx, notice.key) is None
+            await outbox.add(tx, notice, now=self.clock.now())
+            if self.changes is not None and is_first and await inbox.reason_before(tx, item) != NOT_PRESSED:
+                await self.changes.show_again(tx, action)
+        self.notices.outbox.wake()
+        return NOT_PRESSED
 
     async def _note_danger(self, case: Case, incoming: IncomingMessage, facts: Facts) -> None:
         """Make the open case as urgent as the customer's new message."""

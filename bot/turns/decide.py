@@ -130,6 +130,13 @@ class Decline:
 
 
 @dataclass(frozen=True, slots=True)
+class PointAtButtons:
+    """Say that words alone change nothing, and show the change again where the customer looks now."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     """Say what the shop says about topics that the assistant does not speak about."""
 
@@ -173,6 +180,11 @@ class Say:
     """How the row ends."""
 
 
+PRESS_BUTTON: Literal["action_press_button"] = "action_press_button"
+NOT_PRESSED: Literal["not_pressed"] = "not_pressed"
+"""What is said to a yes in words, and how its row ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ignore:
     """Say nothing, because staff have paused the assistant in the channel."""
@@ -203,6 +215,7 @@ Decision = (
     | TakeBack
     | Help
     | Decline
+    | PointAtButtons
     | Refuse
     | Thank
     | Reopen
@@ -315,14 +328,15 @@ def _for_assistant(facts: Facts) -> Decision:
     return Answer()
 
 
-def _courtesy(facts: Facts) -> Say | Decline | None:
+def _courtesy(facts: Facts) -> Say | Decline | PointAtButtons | None:
     """What answers thanks, a no, or a yes. None if the message is none of them. A yes in words changes nothing."""
     words = facts.item.words
     if facts.is_offered and refuses(words):
         return Say("rephrase", "declined")
     if facts.asked and not facts.has_asked_back and (accepts(words) or refuses(words) or needs_no_more(words)):
-        is_clear = len(facts.asked) == 1 and not accepts(words)
-        return Decline(facts.asked[0]) if is_clear else Say("action_press_button", "not_pressed")
+        if len(facts.asked) > 1:
+            return Say(PRESS_BUTTON, NOT_PRESSED)
+        return PointAtButtons(facts.asked[0]) if accepts(words) else Decline(facts.asked[0])
     if facts.has_asked_back:
         return None
     if affirms(words):

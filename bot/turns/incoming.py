@@ -65,6 +65,10 @@ class Notices:
         words = " ".join(self.sentences.say(incoming.language, each) for each in (key, *more))
         await self.post(incoming, key, words)
 
+    def sentence(self, incoming: IncomingMessage, key: str) -> Outgoing:
+        """The post of `say`, for a transaction that queues it beside something else."""
+        return _in_thread(incoming, f"turn/{incoming.item.id}/{key}", self.sentences.say(incoming.language, key))
+
     async def post(
         self,
         incoming: IncomingMessage,

@@ -20,6 +20,7 @@ ENDS = frozenset(get_args(State)) - {"offered", *RUNNING}
 Step = Callable[[Action], Action]
 STEPS: dict[str, tuple[Step, tuple[State, ...]]] = {
     "confirm": (lambda one: steps.confirm(one, now=NOW, approve_by=None), ("offered",)),
+    "show_again": (steps.show_again, ("offered",)),
     "offer_again": (lambda one: steps.offer_again(one, now=NOW, due=NOW + 60), ("approving",)),
     "approve": (lambda one: steps.approve(one, now=NOW), ("approving",)),
     "decline": (lambda one: steps.decline(one, now=NOW), ("offered", "approving", "ready")),

@@ -173,6 +173,21 @@ class Machine(RuleBasedStateMachine):
 
         self.run(drop())
 
+    @precondition(lambda self: self.shown)
+    @rule(which=st.integers(0, 5))
+    def say_yes_in_words(self, which: int) -> None:
+        """The preview is shown again, and nothing else happens."""
+        before = self.run(self.desk.find([*self.shown][-1 - which % len(self.shown)]))
+
+        async def show_again() -> None:
+            async with self.database.transaction() as tx:
+                await self.desk.preparing.show_again(tx, before)
+
+        self.run(show_again())
+        after = self.run(self.desk.find(before.ref))
+        assert after.state == before.state
+        assert after.shown - before.shown == int(before.state == "offered")
+
     @rule(order=st.sampled_from(ORDERS))
     def change(self, order: str) -> None:
         self.shop.change(order)

@@ -126,6 +126,11 @@ async def test_an_order_is_cancelled_by_one_press_of_fifty_and_by_no_word(world:
     assert said("action_ask_cancel_order", order=ORDER) in preview.text
     typed = await world.customer.says("yes", to=asked)
     await world.customer.reads(asked, after=typed.ts, having=lambda seen: said("action_press_button") in seen.text)
+    await becomes(world, asked, preview, said("action_withdrawn_newer"))
+    preview = await world.customer.reads(asked, after=typed.ts, having=lambda seen: "act.yes" in seen.buttons)
+    typed = await world.customer.says("yes please", to=asked)
+    await world.customer.reads(asked, after=typed.ts, having=lambda seen: said("action_press_button") in seen.text)
+    assert [seen.ts for seen in await world.replies(asked) if "act.yes" in seen.buttons] == [preview.ts]
     assert (await world.shop_order(ORDER))["status"] == "processing"
     asked_model = len(await world.model_requests())
     before = await world.shop_has_done()
