@@ -28,6 +28,9 @@ STRICT = "strict"
 CALL_IDS = "tool_call_ids"
 """The field that stands for ids of calls that a server made and does not take back. Some servers make long ones before
 Mistral's models, which take nine letters and digits."""
+WORDS_WITH_CALLS = "words_with_calls"
+"""The field that stands for what a message says beside its calls. Mistral's models before its fifth tokenizer take
+messages with words or with calls."""
 IMAGES = "images"
 """The field that stands for all images. Without them, a note stands in the place of each."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -52,6 +55,7 @@ _OPTIONAL: Mapping[str, str] = {
     BREAKPOINT: r"\bprompt_cache_breakpoint\b|\b(?:expected|be) (?:a |an )?(?:valid )?string\b"
     r"|\bSystem message must be at the beginning\b",
     CALL_IDS: r"(?i:\btool call id\b.{0,160}\blength of 9\b)",
+    WORDS_WITH_CALLS: r"\beither content or tool_calls, but not both\b",
     STRICT: r"['\"`]strict['\"`]|\bfunction\.strict\b",
     SYSTEM: r"(?i:\bsystem (?:role|messages?|prompts?|instructions?)\b.{0,40}\b(?:not |un)(?:supported|allowed|enabled)"
     r"|\bnot support .{0,20}\bsystem\b|\bdeveloper instruction is not enabled)",
@@ -117,6 +121,8 @@ class Dialect:
                     pass
                 case "tool_call_ids":
                     body = _with_neutral_ids(body)
+                case "words_with_calls":
+                    body = _with_calls_alone(body)
                 case "system":
                     body = _with_instructions_in_words(body)
                 case "reasoning_effort" if self._is_without_effort and body.get(field) == "none":
@@ -179,9 +185,9 @@ def named_fields(error: object) -> Iterator[str]:
 
 
 def _places(error: object) -> Iterator[str]:
-    """The parameters that an error names: OpenAI's param, and the places of FastAPI's list."""
+    """The parameters that an error names: OpenAI's param, and the places of FastAPI's list, which Mistral wraps."""
     match error:
-        case {"error": inner}:
+        case {"error": inner} | {"message": {"detail": _} as inner}:
             yield from _places(inner)
         case {"param": str(param)}:
             yield param[:_WORDS_READ]
@@ -195,7 +201,7 @@ def _words(error: object) -> str:
     match error:
         case str():
             return error
-        case {"error": inner}:
+        case {"error": inner} | {"message": {"detail": _} as inner}:
             return _words(inner)
         case {"message": str(message)} | {"detail": str(message)}:
             return message
@@ -215,6 +221,8 @@ def _is_in(field: str, body: JsonObject) -> bool:
             return _without_breakpoint(body) is not body
         case "tool_call_ids":
             return _with_neutral_ids(body) != body
+        case "words_with_calls":
+            return _with_calls_alone(body) != body
         case "system":
             return _with_instructions_in_words(_without_breakpoint(body)) != body
         case _:
@@ -243,6 +251,14 @@ def _neutral_ids_in(line: JsonObject) -> JsonObject:
 def neutral_id(id_: str) -> str:
     """An id for a call that another server may have made: nine letters and digits, as Mistral takes no others."""
     return id_ if _NEUTRAL.fullmatch(id_) else f"c{blake2b(id_.encode(), digest_size=4).hexdigest()}"
+
+
+def _with_calls_alone(body: JsonObject) -> JsonObject:
+    """The body of Chat Completions whose messages with calls say nothing else."""
+    if "messages" not in body:
+        return body
+    lines = [{**line, "content": None} if line.get("tool_calls") else line for line in body["messages"]]
+    return {**body, "messages": lines}
 
 
 def _without_strict(tool: JsonObject) -> JsonObject:

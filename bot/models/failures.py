@@ -33,6 +33,7 @@ _WORDS_LIMIT = 200
 _WORDS_READ = 2_000
 """The number of characters of a message that are read, so that nothing is cut before it is masked."""
 _PARAM_LIMIT = 80
+_ENTRIES_READ = 20
 _PERSONAL = (
     # A provider may quote a part of what was sent. The names of fields are shorter.
     (re.compile(r"\"[^\"]{41,}\"|'[^']{41,}'|`[^`]{41,}`|“[^”]{41,}”"), "[quotation]"),
@@ -56,7 +57,8 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
     """
     error = _unwrapped(error)
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
-    code, kind, name, message = (str(fields.get(key) or "") for key in ("code", "type", "status", "message"))
+    code, kind, name = (str(fields.get(key) or "") for key in ("code", "type", "status"))
+    message = _message(fields)
     if status is None:
         status = int(code) if code.isdecimal() else 400 if "invalid_request" in kind else None
     words = f"{code} {kind} {name}"
@@ -80,6 +82,20 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
     if status is None or status >= 500 or status in _TRANSIENT:
         return ModelFailure("model_unreachable", detail, retryable=True, retry_after=wait)
     return ModelFailure("refused_request", detail)
+
+
+def _message(fields: Mapping[str, Any]) -> str:
+    """What an error says. Of FastAPI's list, which Mistral wraps, the places and the faults, and not what was sent."""
+    match fields:
+        case {"message": {"detail": [*entries]}} | {"message": [*entries]} | {"detail": [*entries]}:
+            said = [each for each in entries[:_ENTRIES_READ] if isinstance(each, Mapping)]
+            return "; ".join(f"{_place(each.get('loc'))}: {each.get('msg', '')}" for each in said)
+        case _:
+            return str(fields.get("message") or fields.get("detail") or "")
+
+
+def _place(loc: object) -> str:
+    return ".".join(str(part)[:_PARAM_LIMIT] for part in loc[:8]) if isinstance(loc, list) else ""
 
 
 def _detail(codes: str, param: object, message: str) -> str:

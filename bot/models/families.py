@@ -33,7 +33,7 @@ class Family:
     efforts: tuple[Effort, ...] = ()
     """The efforts that it accepts, lowest first. Empty if that is unknown."""
     refuses: frozenset[str] = frozenset()
-    """The optional fields that it refuses."""
+    """What it refuses of what code chooses to send, by the names that `Dialect` has for it."""
     takes: frozenset[str] = frozenset()
     """The fields beyond the protocol's common ones that its provider takes."""
 
@@ -60,6 +60,23 @@ _FAMILIES = (
         re.compile(r"o[1-9](?:-(?:mini|pro))?"), efforts=("low", "medium", "high"), refuses=_SAMPLING, takes=_OF_OPENAI
     ),
     Family(re.compile(r"gpt-4(?:\.1|o)(?:-(?:mini|nano))?"), takes=_OF_OPENAI),
+    # Mistral's own server, as the package mistralai 2 and refusals that were reported show it.
+    Family(
+        re.compile(
+            r"mistral-(?:tiny|small|medium|large)(?:-\d{4}|-\d(?:[.-]\d)?)?|ministral-(?:3b|8b|14b)(?:-\d{4})?"
+            r"|(?:magistral|devstral)(?:-(?:small|medium))?(?:-\d{4})?|codestral(?:-\d{1,4})?"
+            r"|pixtral-(?:12b|large)(?:-\d{4})?|open-mistral-(?:7b|nemo)(?:-\d{4})?|open-mixtral-8x(?:7b|22b)(?:-\d{4})?"
+        ),
+        efforts=("none", "high"),
+        refuses=frozenset({"stream_options", "tool_call_ids"}),
+        takes=frozenset({"prompt_cache_key", "strict", "response_format"}),
+    ),
+    # The same models on other servers, such as vLLM with Mistral's tokenizer.
+    Family(
+        re.compile(r"(?:open-)?(?:mistral|mixtral|ministral|magistral|codestral|devstral|pixtral)(?:-[\w.-]*)?"),
+        efforts=("none", "high"),
+        refuses=frozenset({"tool_call_ids"}),
+    ),
     Family(
         re.compile(r"claude-(?:[a-z]+-)?(?:4[.-](?:[7-9]|\d\d)|[5-9](?:[.-]\d{1,2})?)(?:-[a-z]+)?"), refuses=_SAMPLING
     ),

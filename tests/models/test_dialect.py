@@ -19,6 +19,11 @@ from tests.doubles.responses_events import Response
 
 REQUEST = ModelRequest("model-1", "You are the desk.", (CustomerMessage("Hi"),), tools=desk_tools(Counter()))
 FASTAPI = b'{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs"}]}'
+EXTRA = (
+    b'[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],"msg":"Extra inputs","input":true}]'
+)
+MISTRAL = b'{"object":"error","message":{"detail":%s},"type":"invalid_request_error","param":null,"code":null}' % EXTRA
+MISTRAL_NOW = b'{"object":"Error","detail":%s,"message":%s,"type":"invalid_request_error","code":3001}' % (EXTRA, EXTRA)
 
 
 @pytest.fixture
@@ -39,6 +44,8 @@ async def ask(model: Model, request: ModelRequest = REQUEST) -> list[ModelEvent]
         (refuses(400, {"message": "Unsupported value.", "param": "temperature"}), "temperature"),
         (refuses(422, {"message": "Unknown field stream_options"}), "stream_options"),
         (Reply((FASTAPI,), 422, {"Content-Type": "application/json"}), "stream_options"),
+        (Reply((MISTRAL,), 422, {"Content-Type": "application/json"}), "stream_options"),
+        (Reply((MISTRAL_NOW,), 422, {"Content-Type": "application/json"}), "stream_options"),
         (refuses(400, {"message": "Unrecognized request argument supplied: reasoning_effort"}), "reasoning_effort"),
         (refuses(400, {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"}), "max_tokens"),
     ],
@@ -76,6 +83,38 @@ async def test_ids_of_calls_that_the_server_itself_made_and_refuses_are_replaced
     assert ids[1] == "abcDEF123"
     assert re.fullmatch("[a-zA-Z0-9]{9}", ids[0])
     assert again["messages"] == healed["messages"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("mistral-large-latest", "mistral-medium-3-5", "mistral-medium-2508", "mistralai/mistral-small-2603"),
+        *("ministral-8b-2410", "codestral-2508", "devstral-2512", "open-mistral-nemo", "pixtral-12b-2409"),
+    ],
+)
+def test_models_of_mistrals_own_server_get_no_field_that_it_forbids(name: str) -> None:
+    assert refused_fields(name) == {"stream_options", "tool_call_ids"}
+
+
+@pytest.mark.parametrize(
+    "name", ["mistral", "mistral-nemo:12b", "mistralai/Mistral-7B-Instruct-v0.3", "devstral-small-2507-q4_k_m"]
+)
+def test_models_of_mistral_elsewhere_are_asked_for_their_usage(name: str) -> None:
+    assert refused_fields(name) == {"tool_call_ids"}
+
+
+async def test_what_is_said_beside_calls_is_left_out_where_it_is_refused(server: ChatServer) -> None:
+    words = "Assistant message must have either content or tool_calls, but not both."
+    server.will(refuses(400, {"message": words}), text("Hello"))
+    calls = (ToolCall("abcDEF123", "lookup_order", "{}"),)
+    said = (AgentMessage("One moment.", calls, "orders", "our-model"), ToolResult("abcDEF123", "lookup_order", "{}"))
+    asked = replace(REQUEST, messages=(*REQUEST.messages, *said))
+    async with open_model("our-model", Server("k", server.url)) as model:
+        assert (await ask(model, asked))[-1] == Finished("stop")
+        assert list(model.dialect.left_out) == ["words_with_calls"]
+    before, after = (request["messages"][-2] for request in server.requests)
+    assert (before["content"], after["content"]) == ("One moment.", None)
+    assert after["tool_calls"] == before["tool_calls"]
 
 
 async def test_a_limit_goes_by_its_other_name(server: ChatServer) -> None:
@@ -216,13 +255,15 @@ def test_families_are_told_by_name() -> None:
         ("gpt-5.4", "max", "xhigh"),
         ("qwen3", "minimal", "minimal"),
         ("gpt-6-luna", "high", "high"),
+        ("mistral-small-2603", "medium", "high"),
+        ("magistral-small-latest", "minimal", "none"),
     ]
     assert [(name, effort, accepted_effort(name, effort)) for name, effort, _ in table] == table  # type: ignore[arg-type]
     refuse = ("claude-opus-4-7", "claude-opus-4.8", "anthropic/claude-sonnet-5", "claude-haiku-5-5", "o4-mini")
     assert all("temperature" in refused_fields(name) for name in refuse)
-    take = ("claude-sonnet-4-5", "claude-opus-4-20250514", "claude-3-5-haiku", "gpt-4.1", "qwen3", "mistral-large")
+    take = ("claude-sonnet-4-5", "claude-opus-4-20250514", "claude-3-5-haiku", "gpt-4.1", "qwen3")
     assert not any(refused_fields(name) for name in take)
-    assert family_of("mistral-large") is None
+    assert family_of("mistrals-cousin") is None
 
 
 def test_the_default_model_does_not_think_unless_a_setting_says_so() -> None:

@@ -32,6 +32,23 @@ def test_retry_after_is_read_in_every_form() -> None:
     assert misses == []
 
 
+def test_of_a_list_of_faults_the_places_are_told_and_not_what_was_sent() -> None:
+    fault = {"type": "extra_forbidden", "loc": ["body", "messages", 0, "user", "name"], "msg": "Extra inputs"}
+    detail = [fault | {"input": "My parcel is lost."}, "odd", {}]
+    told = [
+        "422 invalid_request_error, “body.messages.0.user.name: Extra inputs; :”",
+        "422, “body.messages.0.user.name",
+    ]
+    for error, expected in zip(
+        [{"message": {"detail": detail}, "type": "invalid_request_error"}, {"detail": detail}], told, strict=True
+    ):
+        failure = provider_failure(error, status=422)
+        assert failure.kind == "refused_request"
+        assert str(failure).endswith("”")
+        assert expected in str(failure)
+        assert "parcel" not in str(failure)
+
+
 def test_status_and_words_make_a_kind() -> None:
     table = [
         (429, {"type": "requests", "code": "rate_limit_exceeded"}, "rate_limited", True),

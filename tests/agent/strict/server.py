@@ -6,7 +6,7 @@ off. So the same stories can be told to each of them.
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -64,19 +64,83 @@ def mistral_order(body: Json) -> Json | None:
     before = ""
     for line in body["messages"]:
         if line["role"] not in _AFTER[before]:
-            return {"object": "error", "message": f"Unexpected role '{line['role']}' after role '{before}'"}
+            return _mistral_error(f"Unexpected role '{line['role']}' after role '{before}'", 3230)
         if line["role"] == "assistant" and not (line.get("content") or line.get("tool_calls")):
-            return {"object": "error", "message": "Assistant message must have either content or tool_calls."}
+            return _mistral_error("Assistant message must have either content or tool_calls.", 3240)
         ids = [call["id"] for call in line.get("tool_calls", ())] + [line.get("tool_call_id", "123456789")]
-        if not all(re.fullmatch(r"[a-zA-Z0-9]{9}", id_) for id_ in ids):
-            return {"object": "error", "message": f"Tool call id was {ids[0]} but must have a length of 9."}
+        if wrong := [id_ for id_ in ids if not re.fullmatch(r"[a-zA-Z0-9]{9}", id_)]:
+            words = f"Tool call id was {wrong[0]} but must be a-z, A-Z, 0-9, with a length of 9."
+            return _mistral_error(words, 3280)
         before = line["role"]
     if before not in ("user", "tool"):
-        return {
-            "object": "error",
-            "message": f"Expected last role User or Tool, got {before}",
-        }
+        words = "Expected last role User or Tool (or Assistant with prefix or continue_final_message set to True) for "
+        return _mistral_error(f"{words}serving but got {before}", 3230)
     return None
+
+
+def mistral_results(body: Json) -> Json | None:
+    """Mistral's validator: each call has an id of its own, and one result before the assistant speaks again."""
+    open_ids: list[str] = []
+    answered: list[str] = []
+    for line in [*body["messages"], {"role": "assistant"}]:
+        if line["role"] == "tool":
+            answered.append(line["tool_call_id"])
+        if line["role"] == "assistant":
+            if sorted(open_ids) != sorted(answered) or len(set(open_ids)) != len(open_ids):
+                return _mistral_error("Not the same number of function calls and responses", 3230)
+            open_ids, answered = [call["id"] for call in line.get("tool_calls", ())], []
+    return None
+
+
+def mistral_v3(body: Json) -> Json | None:
+    """Mistral's models before its fifth tokenizer, such as Nemo."""
+    if any(line.get("content") and line.get("tool_calls") for line in body["messages"]):
+        return _mistral_error("Assistant message must have either content or tool_calls, but not both.", 3240)
+    return None
+
+
+_MISTRAL_FIELDS = {
+    "model",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "stream",
+    "stop",
+    "random_seed",
+    "metadata",
+    "messages",
+}
+_MISTRAL_FIELDS |= {"response_format", "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort", "prompt_mode"}
+_MISTRAL_FIELDS |= {"prompt_cache_key", "safe_prompt", "presence_penalty", "frequency_penalty", "n", "prediction"}
+_MISTRAL_MESSAGES = {"role", "content", "tool_calls", "tool_call_id", "name", "prefix"}
+
+
+def mistral_fields(body: Json) -> Json | None:
+    """Mistral's own server, as the package mistralai 2 lists what it takes, in the words of refusals."""
+    faults: list[list[str | int]] = [["body", name] for name in body if name not in _MISTRAL_FIELDS]
+    for number, line in enumerate(body["messages"]):
+        faults += [["body", "messages", number, line["role"], name] for name in line if name not in _MISTRAL_MESSAGES]
+    if faults:
+        detail = [
+            {"type": "extra_forbidden", "loc": loc, "msg": "Extra inputs are not permitted", "input": "what was sent"}
+            for loc in faults
+        ]
+        wrapped = {"object": "error", "message": {"detail": detail}, "type": "invalid_request_error"}
+        return {**wrapped, "param": None, "code": None, "raw_status_code": 422}
+    return None
+
+
+def mistral_effort(body: Json) -> Json | None:
+    """Mistral's models that think take two efforts."""
+    effort = body.get("reasoning_effort", "none")
+    if effort not in ("none", "high"):
+        words = "Must be one of (<ReasoningEffort.none: 'none'>, <ReasoningEffort.high: 'high'>)"
+        return _mistral_error(f"reasoning_effort='{effort}' is not supported for this model. {words}", 3051)
+    return None
+
+
+def _mistral_error(message: str, code: int) -> Json:
+    return {"object": "error", "message": message, "type": "invalid_request_error", "param": None, "code": str(code)}
 
 
 def alternation(body: Json) -> Json | None:
@@ -189,13 +253,23 @@ class Family:
     model: str = "our-model"
     api: str = "chat"
     status: int = 400
+    call_id: str = "abcDEF123"
+    """The id of the calls that it makes."""
     load_seconds: float = 0.0
     """How long the first request loads the model. A client that leaves aborts that."""
 
 
+_BY_VLLM = (leading_system, mistral_order, mistral_results, mistral_effort)
+_OF_MISTRAL = (*_BY_VLLM, mistral_fields)
 FAMILIES = (
     Family("leading-system", (leading_system,)),
     Family("mistral", (leading_system, mistral_order)),
+    Family("mistral-itself", _OF_MISTRAL, {"effort": "low", "temperature": 0.4}, model="mistral-medium-latest"),
+    Family("mistral-unnamed", _OF_MISTRAL, {"effort": "low", "temperature": 0.4}),
+    Family(
+        "mistral-long-ids", _BY_VLLM, model="mistralai/Mistral-Small-3.2-24B-Instruct-2506", call_id="call_72d731dd"
+    ),
+    Family("mistral-nemo", (*_BY_VLLM, mistral_v3), {"effort": "medium"}, model="mistralai/Mistral-Nemo-Instruct-2407"),
     Family("alternation", (alternation,)),
     Family("no-temperature", (leading_system, no_temperature), {"temperature": 0.7}),
     Family("no-prefill", (leading_system, no_prefill, no_temperature), {"temperature": 0.7}, model="claude-opus-4-8"),
@@ -239,7 +313,7 @@ class StrictServer:
         body = orjson.loads(await request.read())
         if error := next((error for rule in self.family.rules if (error := rule(body)) is not None), None):
             self.refused.append(error)
-            return web.json_response(error, status=self.family.status)
+            return web.json_response(error, status=error.get("raw_status_code", self.family.status))
         if not self._is_loaded:
             self.loads += 1
             await asyncio.sleep(self.family.load_seconds)
@@ -248,13 +322,16 @@ class StrictServer:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         text, call, cut = self._reply(body)
-        for block in _responses(text, call) if "input" in body else _chat(text, call):
+        for block in self._blocks(body, text, call):
             if cut and (b"finish" in block or b"completed" in block) and b'"finish_reason":null' not in block:
                 assert request.transport is not None
                 request.transport.abort()
                 return response
             await response.write(block)
         return response
+
+    def _blocks(self, body: Json, text: str, call: tuple[str, Json] | None) -> Sequence[bytes]:
+        return _responses(text, call) if "input" in body else _chat(text, call, id_=self.family.call_id)
 
     def _reply(self, body: Json) -> tuple[str, tuple[str, Json] | None, bool]:
         """The text, the call, and whether the reply breaks off."""
@@ -282,12 +359,12 @@ class StrictServer:
         return SHIPPED, None, False
 
 
-def _chat(text: str, call: tuple[str, Json] | None) -> list[bytes]:
+def _chat(text: str, call: tuple[str, Json] | None, *, id_: str) -> list[bytes]:
     usage = event({"choices": [], "usage": USAGE})
     if call is None:
         return [chunk({"role": "assistant", "content": text}), chunk({}, "stop"), usage, DONE]
     function = {"name": call[0], "arguments": orjson.dumps(call[1]).decode()}
-    calls = [{"index": 0, "id": "abcDEF123", "type": "function", "function": function}]
+    calls = [{"index": 0, "id": id_, "type": "function", "function": function}]
     return [chunk({"tool_calls": calls}), chunk({}, "tool_calls"), usage, DONE]
 
 
