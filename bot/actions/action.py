@@ -45,12 +45,26 @@ def new_ref() -> str:
     return f"act_{base64.b32encode(secrets.token_bytes(17)).decode().lower()[:26]}"
 
 
-def confirm(action: Action, *, now: float, approve_by: float | None) -> Action:
-    """The customer said yes. Staff must agree until `approve_by`, or nobody needs to."""
+def confirm(action: Action, *, now: float) -> Action:
+    """The customer said yes, and nobody else needs to."""
     _must_be(action, "offered")
-    if approve_by is not None:
-        return replace(action, state="approving", confirmed_at=now, due=approve_by)
     return replace(action, state="ready", confirmed_at=now, due=now)
+
+
+def ask_staff(action: Action, why: str, *, now: float, due: float, case: int) -> Action:
+    """The customer said yes, and staff must agree until `due`. They are asked in the thread of the case, if it has one.
+
+    `why` says to them why they are asked.
+    """
+    _must_be(action, "offered")
+    rules = {**action.rules, "why": why}
+    return replace(action, state="approving", confirmed_at=now, due=due, case_id=case, rules=rules)
+
+
+def move(action: Action, case: int) -> Action:
+    """People have a case in the thread by now, so staff are asked there."""
+    _must_be(action, "approving")
+    return replace(action, asked=action.asked + 1, case_id=case)
 
 
 def show_again(action: Action) -> Action:

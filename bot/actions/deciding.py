@@ -21,7 +21,7 @@ from bot.actions import action as steps
 from bot.actions import policy
 from bot.actions.action import ActionMovedOn
 from bot.actions.executing import ActionRunner, Identify
-from bot.actions.messages import approval_keys, offer_keys, turn_of
+from bot.actions.messages import approval_keys, offer_keys
 from bot.actions.policy import DailySums
 from bot.actions.preparing import Preparing, arguments_hash
 from bot.actions.stepping import ActionStepping, note
@@ -32,7 +32,7 @@ from bot.conversation import Customer
 from bot.failpoints import failpoint
 from bot.shops.port import read_money
 from bot.slack.mrkdwn import mention
-from bot.store import actions, cases, inbox, outbox
+from bot.store import actions, cases, outbox
 from bot.store.actions import Action
 from bot.store.database import Transaction
 from bot.store.statements import lock
@@ -150,12 +150,13 @@ class Deciding:
             # Who offered this amount has agreed to it.
             why = ""
         hours = self.cases.targets.hours
-        approve_by = hours.after(now, self.approval_minutes * 60) if why else None
-        after = steps.confirm(action, now=now, approve_by=approve_by)
-        changed = await self.stepping.put(tx, action, after, "confirmed", press.user)
-        if why:
-            await self._ask_staff(tx, changed, why)
-        return "confirmed", changed
+        due = hours.after(now, self.approval_minutes * 60)
+        after = (
+            steps.ask_staff(action, why, now=now, due=due, case=case.id if case else 0)
+            if why
+            else steps.confirm(action, now=now)
+        )
+        return "confirmed", await self.stepping.put(tx, action, after, "confirmed", press.user)
 
     async def _needs_staff(self, tx: Transaction, action: Action, *, now: float) -> str:
         """Why staff must agree, in words for them. Empty if nobody needs to."""
@@ -172,13 +173,6 @@ class Deciding:
             return "the desk's limit of an hour is reached"
         over = policy.check_daily(rules, sums, action.money, action.currency) == "staff"
         return "the customer's limit of a day is reached" if over else ""
-
-    async def _ask_staff(self, tx: Transaction, action: Action, why: str) -> None:
-        turn = turn_of(action)
-        said = await inbox.words_of(tx, int(turn)) if turn.isdigit() else ""
-        facts = {"customer": action.customer_name, "order": action.subject.partition("/")[2]}
-        row = self.stepping.messages.ask_staff(action, said=said, facts=facts, why=why)
-        await outbox.add(tx, row, now=self.stepping.clock.now())
 
     async def decline(self, press: Press) -> tuple[Ended, Action | None]:
         """The customer says no, or takes the yes back before the request has left."""
@@ -237,7 +231,8 @@ class Deciding:
         await actions.vote(tx, action, user, "approve", now=now)
         by = await actions.approvers(tx, action)
         if len(by) < _votes_needed(action):
-            await outbox.add(tx, self.stepping.messages.one_more(action, by=by), now=now)
+            case = await cases.find(tx, action.case_id)
+            await outbox.add(tx, self.stepping.messages.one_more(action, case, by=by), now=now)
             await note(tx, action, "vote", user, now=now, vote="approve")
             return "voted", action
         after = steps.approve(action, now=now)

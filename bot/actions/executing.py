@@ -15,6 +15,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import cast
 
 from bot.actions import action as steps
@@ -113,6 +114,7 @@ class ActionRunner:
                 return
             ended = await actions.due_by(tx, now, states=("offered", "approving"), limit=MOST)
             people = await actions.left_to_people(tx)
+            elsewhere = await actions.asked_elsewhere(tx, limit=MOST)
             alive = set() if self.is_alone else {*await leases.alive(tx, now=now)} - {self.member.id}
             marked = await actions.marked_by_others(tx, alive)
             ready = await actions.due_by(tx, now, states=("ready",), limit=MOST)
@@ -126,6 +128,8 @@ class ActionRunner:
             await self._pass(each, lambda action: steps.expire(action, now=now), "ended")
         for each in people:
             await self._pass(each, lambda action: steps.withdraw(action, "with_people", now=now), "ended")
+        for each, case in elsewhere:
+            await self._pass(each, partial(steps.move, case=case), "moved")
         for each in marked:
             # What this process marked and no longer works on came too late, or its answer could not be kept.
             if each.worker != self.member.id or each.id not in self._running:

@@ -4,7 +4,7 @@ Keys are made of the action's reference, so that a step which is repeated posts 
 told once, by a row with one key.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.cases.hours import Hours
@@ -106,37 +106,40 @@ class ActionMessages:
         key = f"act/{action.ref}/settled" if action.settled else f"act/{action.ref}/end"
         return Outgoing(key, "post", action.thread.channel, _payload(card), thread_ts=action.thread.ts)
 
-    def ask_staff(self, action: Action, *, said: str, facts: dict[str, str], why: str) -> Outgoing:
-        """The card on which staff decide."""
-        card = action_cards.approval(action, said=said, facts=facts, why=why)
-        return Outgoing(approval_key(action), "post", self.agent_channel, _payload(card))
+    def ask_staff(self, action: Action, case: Case | None, *, said: str) -> Outgoing:
+        """The card on which staff decide. `said` is what the customer wrote."""
+        facts = {"customer": action.customer_name, "order": action.subject.partition("/")[2]}
+        card = action_cards.approval(action, said=said, facts=facts)
+        return self._to_staff(approval_key(action), case, _payload(card))
 
-    def decided(self, before: Action, action: Action, *, by: Sequence[str] = ()) -> Outgoing:
-        """The card of staff in one line."""
+    def decided(self, action: Action, *, by: Sequence[str] = ()) -> Outgoing:
+        """The card of staff in one line. The caller says which card."""
         key = f"act/{action.ref}/{action.version}/decided"
-        card = action_cards.decided(action, by=by)
-        return Outgoing(key, "update", self.agent_channel, _payload(card), parent=approval_key(before))
+        return Outgoing(key, "update", self.agent_channel, _payload(action_cards.decided(action, by=by)))
 
-    def one_more(self, action: Action, *, by: Sequence[str]) -> Outgoing:
+    def moved(self, action: Action, case: Case) -> Outgoing:
+        """The card of staff in one line, when it is in the thread of a case by now. The caller says which card."""
+        payload = _payload(action_cards.moved(action, case)) | {"link_to": card_key(case)}
+        return Outgoing(f"act/{action.ref}/{action.version}/moved", "update", self.agent_channel, payload)
+
+    def one_more(self, action: Action, case: Case | None, *, by: Sequence[str]) -> Outgoing:
         """What is said under the card when a second person has to agree."""
-        words = action_cards.one_more_needed(by)
+        words = {"text": action_cards.one_more_needed(by)}
         key = f"act/{action.ref}/{action.version}/one-more"
-        return Outgoing(key, "post", self.agent_channel, {"text": words}, parent=approval_key(action))
+        row = self._to_staff(key, case, words)
+        return row if case else replace(row, parent=approval_key(action))
+
+    def _to_staff(self, key: str, case: Case | None, payload: Mapping[str, object]) -> Outgoing:
+        """A post in the case's thread, or else in the agent channel."""
+        if case is None:
+            return Outgoing(key, "post", self.agent_channel, payload)
+        channel = case.stands_in(self.agent_channel)
+        return Outgoing(key, "post", channel, payload, parent=card_key(case), case_id=case.id)
 
     def stuck(self, action: Action, case: Case | None) -> Outgoing:
         """What staff have to find out, under the case's card. Without a case, it is a card of its own."""
-        if case is None:
-            return Outgoing(
-                f"act/{action.ref}/stuck/alone", "post", self.agent_channel, _payload(action_cards.stuck(action))
-            )
-        return Outgoing(
-            f"act/{action.ref}/stuck",
-            "post",
-            case.stands_in(self.agent_channel),
-            _payload(action_cards.stuck(action)),
-            parent=card_key(case),
-            case_id=case.id,
-        )
+        key = f"act/{action.ref}/stuck" if case else f"act/{action.ref}/stuck/alone"
+        return self._to_staff(key, case, _payload(action_cards.stuck(action)))
 
 
 def _is_waited_for(action: Action) -> bool:

@@ -5,14 +5,14 @@ note   write an entry of the audit trail
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.actions.action import ActionMovedOn
 from bot.actions.measuring import measure
-from bot.actions.messages import ActionMessages, offer_key
+from bot.actions.messages import ActionMessages, approval_key, offer_key, turn_of
 from bot.clock import Clock
 from bot.slack.outbox import Outbox
-from bot.store import actions, audit, outbox, threads
+from bot.store import actions, audit, cases, inbox, outbox, threads
 from bot.store.actions import Action
 from bot.store.database import Database, Transaction
 from bot.telemetry import Metrics
@@ -58,8 +58,26 @@ class ActionStepping:
         elif await _is_news(tx, before, changed):
             await outbox.add(tx, *self.messages.step(changed, now=now, said=said), now=now)
         if before.state == "approving" and not changed.is_nobodys:
-            await outbox.add(tx, self.messages.decided(before, changed, by=by), now=now)
+            await self._settle_card(tx, before, changed, by=by)
+        if changed.state == "approving" and (changed.asked, before.state) != (before.asked, "approving"):
+            await self._ask_staff(tx, changed)
         return changed
+
+    async def _settle_card(self, tx: Transaction, before: Action, changed: Action, *, by: Sequence[str]) -> None:
+        """The card of staff in one line: what was decided, or where it is now."""
+        card = await outbox.by_key(tx, approval_key(before))
+        if card is None:
+            return
+        case = await cases.find(tx, changed.case_id) if changed.state == "approving" else None
+        rows = self.messages.moved(changed, case) if case else self.messages.decided(changed, by=by)
+        await outbox.add(tx, replace(rows, channel=card.channel, parent=card.key), now=self.clock.now())
+
+    async def _ask_staff(self, tx: Transaction, action: Action) -> None:
+        """Post the card on which staff decide: in the thread of the case that has it, or in the agent channel."""
+        turn = turn_of(action)
+        said = await inbox.words_of(tx, int(turn)) if turn.isdigit() else ""
+        case = await cases.find(tx, action.case_id)
+        await outbox.add(tx, self.messages.ask_staff(action, case, said=said), now=self.clock.now())
 
 
 async def note(tx: Transaction, action: Action, what: str, actor: str, *, now: float, **detail: str) -> None:

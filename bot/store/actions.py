@@ -212,6 +212,26 @@ async def left_to_people(tx: AsyncConnection) -> list[Action]:
     return [_action(row) for row in rows]
 
 
+async def asked_elsewhere(tx: AsyncConnection, *, limit: int) -> list[tuple[Action, int]]:
+    """Those whose card for staff is not in the thread of the case that people have by now, each with that case."""
+    table, case = schema.action, schema.kase
+    here = and_(case.c.channel == table.c.channel, case.c.thread_ts == table.c.thread_ts)
+    is_open = case.c.state.in_(("waiting", "out_of_hours", "human"))
+    statement = (
+        select(table, case.c.id.label("case"))
+        .join(case, here)
+        .where(table.c.state == "approving", is_open, case.c.id != table.c.case_id)
+        .order_by(table.c.id)
+        .limit(limit)
+    )
+    found = []
+    for row in await tx.execute(statement):
+        values = dict(row._mapping)
+        number = values.pop("case")
+        found.append((_read(values), number))
+    return found
+
+
 async def of_origin(tx: AsyncConnection, origin: str, *, states: Sequence[State]) -> list[Action]:
     """What was prepared for it, at first or again, and is in one of these states."""
     table = schema.action
@@ -398,6 +418,9 @@ def _values(action: Action) -> dict[str, Any]:
 
 
 def _action(row: Row[Any]) -> Action:
-    values = dict(row._mapping)
+    return _read(dict(row._mapping))
+
+
+def _read(values: dict[str, Any]) -> Action:
     thread = ThreadRef(values.pop("team"), values.pop("channel"), values.pop("thread_ts"))
     return Action(thread=thread, **values)

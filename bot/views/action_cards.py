@@ -16,9 +16,10 @@ from typing import Any
 
 from bot.language.sentences import Sentences, language_for
 from bot.shops.port import Money
-from bot.slack.blocks import Block, Card, actions, button, context, fields, header, moment, one_line, section
+from bot.slack.blocks import LINK, Block, Card, actions, button, context, fields, header, moment, one_line, section
 from bot.slack.mrkdwn import escape, mention
 from bot.store.actions import Action
+from bot.store.cases import Case
 
 YES, NO, AGAIN = "act.yes", "act.no", "act.again"
 APPROVE, CHANGE, REFUSE, TAKE = "appr.yes", "appr.change", "appr.no", "appr.take"
@@ -125,14 +126,14 @@ def ended(sentences: Sentences, action: Action, *, turn: str, lines: Sequence[st
     return Card(words, (section(words), *([actions(*buttons, block_id="act")] if buttons else [])))
 
 
-def approval(action: Action, *, said: str, facts: Mapping[str, str], why: str) -> Card:
+def approval(action: Action, *, said: str, facts: Mapping[str, str]) -> Card:
     """The card on which staff decide. `facts` are names and values about customer and order."""
     title = staff_title(action)
     rules = [rule for rule in action.rules.get("rules", ()) if rule["id"] not in LIMITS]
     table = fields(
         ("Customer", " · ".join(filter(None, (mention(action.customer), facts.get("customer", ""))))),
         ("Order", escape(facts.get("order", ""))),
-        ("Why asked", " · ".join(_limits_reached(action) or [why])),
+        ("Why asked", " · ".join(_limits_reached(action) or [action.rules.get("why", "")])),
         ("Rules", ", ".join(f"{_in_words(rule['id'])} {'✓' if rule['held'] else '✗'}" for rule in rules)),
     )
     articles = "\n".join(_article(line) for line in action.preview.get("lines", ())[:LINES_SHOWN])
@@ -197,6 +198,12 @@ def decided(action: Action, *, by: Sequence[str] = ()) -> Card:
         "withdrawn": "Withdrawn: " + action.reason.replace("_", " "),
     }.get(action.state, f"Approved by {who}" if who else "Approved")
     line = f"{escape(staff_title(action))} · {said}"
+    return Card(line, (context(line),))
+
+
+def moved(action: Action, case: Case) -> Card:
+    """The card of `approval` in one line, when it stands in the thread of a case by now. It links to the case."""
+    line = f"{escape(staff_title(action))} · asked in the thread of <{LINK}|{case.ref}>"
     return Card(line, (context(line),))
 
 

@@ -19,7 +19,9 @@ ENDS = frozenset(get_args(State)) - {"offered", *RUNNING}
 
 Step = Callable[[Action], Action]
 STEPS: dict[str, tuple[Step, tuple[State, ...]]] = {
-    "confirm": (lambda one: steps.confirm(one, now=NOW, approve_by=None), ("offered",)),
+    "confirm": (lambda one: steps.confirm(one, now=NOW), ("offered",)),
+    "ask_staff": (lambda one: steps.ask_staff(one, "much", now=NOW, due=NOW + 60, case=0), ("offered",)),
+    "move": (lambda one: steps.move(one, 3), ("approving",)),
     "show_again": (steps.show_again, ("offered",)),
     "offer_again": (lambda one: steps.offer_again(one, now=NOW, due=NOW + 60), ("approving",)),
     "approve": (lambda one: steps.approve(one, now=NOW), ("approving",)),

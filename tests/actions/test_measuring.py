@@ -22,7 +22,7 @@ def told(*way: Action, now: float) -> list[str]:
 
 def test_an_action_is_counted_at_its_end_with_its_money_and_its_waits() -> None:
     offered = an_action(money=-12998)
-    asked = steps.confirm(offered, now=NOW + 20, approve_by=NOW + 100)
+    asked = steps.ask_staff(offered, "much", now=NOW + 20, due=NOW + 100, case=0)
     ready = steps.approve(asked, now=NOW + 50)
     sent = steps.mark(ready, "worker", now=NOW + 51)
     done = steps.settle(sent, Outcome("done"), now=NOW + 53, has_key=True)

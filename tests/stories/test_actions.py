@@ -200,6 +200,22 @@ async def test_the_customer_reads_why_staff_refuse(world: World) -> None:
     assert await world.shop_has_done() == before
 
 
+async def test_the_card_of_staff_moves_into_the_thread_of_a_case_that_opens(world: World) -> None:
+    asked, preview, card = await asks_for_money(world, PARTLY)
+    await world.customer.says("I want to talk to a person", to=asked)
+    of_case = await world.card_of(asked)
+
+    def has_moved(state: Json) -> Seen | None:
+        there = [seen for seen in seen_in(state, card.channel) if "appr.no" in seen.buttons]
+        return there[0] if [seen.thread_ts for seen in there] == [of_case.ts] else None
+
+    moved = await world.until(has_moved, what="the card in the case's thread", channel=card.channel)
+    await world.staff.presses(moved, "appr.no")
+    await world.staff.fills_in("submit.refusal")
+    await ends(world, asked, preview, said("action_rejected"))
+    await world.hands_all_back()
+
+
 def returns(line: str, quantity: int = 1) -> Json:
     """A round in which the model prepares the return of a line."""
     lines = [{"line": line, "quantity": quantity}]
