@@ -21,6 +21,9 @@ from bot.errors import ConfigurationError
 
 KeyPath = tuple[str | int, ...]
 
+DEPTH_LIMIT = 24
+"""How deep a file may be nested. The parser's time grows with the square of the depth."""
+
 
 class Plain(str):
     """A text without quotes that YAML reads as something else, such as `no`, `5` or `1.50`.
@@ -254,15 +257,20 @@ class _Reader:
 
     def read(self, text: str) -> Any:
         try:
+            depth = 0
             for event in yaml.parse(text, Loader=yaml.SafeLoader):
                 if isinstance(event, yaml.AliasEvent):
                     self._add(event.start_mark, "", "must be written out: & and * are not possible here")
+                    return {}
+                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+                if depth > DEPTH_LIMIT:
+                    self._add(event.start_mark, "", "is nested too deep")
                     return {}
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             self._add(error.problem_mark, "", f"is not YAML: {error.problem}")
             return {}
-        except (yaml.YAMLError, RecursionError) as error:
+        except yaml.YAMLError as error:
             self.faults.append(Fault(1, 1, "", f"is not YAML: {' '.join(str(error).split())[:200]}"))
             return {}
         return {} if node is None else self._value(node, ())
