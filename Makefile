@@ -37,8 +37,8 @@ install: $(VENV)/.runtime  ## the environment with the locked packages and the f
 demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop and Frontdesk; open the page's address (SHOP=house for another shop)
 	@exec $(BIN)/python -m demo $(if $(SHOP),--shop $(SHOP))
 
-test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: most of them wait
-	$(PYTEST) tests --workers 4
+test: $(VENV)/.dev  ## every test that needs only Python, six files at a time: most of them wait
+	$(PYTEST) tests --workers 6
 
 test-local-slack: $(VENV)/.dev  ## the local Slack by itself: what it accepts, refuses, delivers and limits
 	$(PYTEST) local_slack/tests --workers 4

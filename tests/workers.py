@@ -3,11 +3,15 @@
 This process collects once and forks. Each worker takes one file of tests after the other and tells of every report; a
 collection of its own, as each worker of pytest-xdist makes, would cost it ten seconds of CPU. A worker that dies ends
 the run: what it had begun would be waited for without end.
+
+Some files mostly wait, for other processes and for deadlines, and the others compute. Half of the workers begin with
+the former and half with the latter, so that both are always under way.
 """
 
 import gc
 import multiprocessing
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby, pairwise
@@ -19,6 +23,9 @@ from typing import Any
 import pytest
 
 from demo.program import dying_with_parent
+
+WAITING = frozenset(("actions", "cases", "cli", "faults", "ingest", "store", "stories", "turns"))
+"""The folders of tests that mostly wait."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,8 +50,12 @@ def _share(session: pytest.Session, files: Sequence[Sequence[pytest.Item]], work
     Raises Interrupted when a worker dies, and Failed when enough has failed.
     """
     hook, config = session.config.hook, session.config
-    numbers = iter(range(len(files)))
+    numbers = range(len(files))
+    waits = [not WAITING.isdisjoint(items[0].nodeid.split("/")) for items in files]
+    waiting = deque(number for number in numbers if waits[number])
+    computing = deque(number for number in numbers if not waits[number])
     running = {worker.connection: worker for worker in workers}
+    computers = {worker.connection for worker in workers[1::2]}
     while running:
         for worker in [running[ready] for ready in wait([*running]) if ready in running]:
             try:
@@ -62,7 +73,8 @@ def _share(session: pytest.Session, files: Sequence[Sequence[pytest.Item]], work
                 case "reports":
                     hook.pytest_runtest_logreport(report=hook.pytest_report_from_serializable(config=config, data=told))
                 case "asks":
-                    worker.connection.send(next(numbers, None))
+                    left = computing or waiting if worker.connection in computers else waiting or computing
+                    worker.connection.send(left.popleft() if left else None)
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
         if session.shouldstop:
