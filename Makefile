@@ -52,9 +52,9 @@ test-conversations: $(VENV)/.dev  ## play a third of the conversations of make e
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(PYTEST) -m "browser and not long" tests/browser local_slack/tests/page --workers 2
 
-pictures: $(VENV)/.dev  ## walk the journeys of the documents in headless Chromium and take their pictures again
-	$(PYTEST) -m browser tests/browser/test_staff_guide.py tests/browser/test_page_pictures.py
-	cp build/screenshots/staff-*.png build/screenshots/page-*.png docs/images/
+pictures: $(VENV)/.dev  ## walk the journeys of the documents in headless Chromium and take their pictures again (Debian: chromium fonts-inter)
+	$(PYTEST) -m browser tests/browser/test_staff_guide.py tests/browser/test_page_pictures.py tests/browser/test_moving_picture.py
+	cp build/screenshots/staff-*.png build/screenshots/page-*.png build/screenshots/demo-*.webp docs/images/
 
 $(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
 	@echo "Installing Slack's clients for Node into $(CLIENTS)/node_modules ..."

@@ -14,16 +14,23 @@ from tests.stories.world import ROOT
 SHOTS = ROOT / "build" / "screenshots"
 PATIENCE = patience(20_000)
 """Milliseconds that anything on the page may take; generous, since machines are slow at times."""
+WIDE: ViewportSize = {"width": 1440, "height": 900}
 NARROW: ViewportSize = {"width": 420, "height": 860}
 CUSTOMER, AGENTS = "[data-half=left]", "[data-half=right]"
 
 
 @asynccontextmanager
 async def visit(
-    browser: Browser, address: str, *, left: str = "U0CUSTOMERA:D0CUSTOMERA", right: str = "U0AGENTA:C0AGENTS"
+    browser: Browser,
+    address: str,
+    *,
+    left: str = "U0CUSTOMERA:D0CUSTOMERA",
+    right: str = "U0AGENTA:C0AGENTS",
+    size: ViewportSize = WIDE,
+    sharpness: int = 1,
 ) -> AsyncIterator[Page]:
-    """The page in a fresh context; a script error or a refused fetch fails."""
-    context = await browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    """The page in a fresh context; a script error or a refused fetch fails. `sharpness`: pixels for one of the page."""
+    context = await browser.new_context(viewport=size, color_scheme="light", device_scale_factor=sharpness)
     opened = await context.new_page()
     faults: list[str] = []
     opened.on("pageerror", lambda error: faults.append(str(error)))

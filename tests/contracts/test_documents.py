@@ -17,6 +17,9 @@ DOCUMENTS = sorted(
     if path.is_file()
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"<(?:img|source)\b[^>]*\b(?:src|srcset)=\"([^\"\s]+)\"")
+MAX_PICTURE_BYTES = {".webp": 1_500_000}
+"""What a picture may weigh: a moving one more than others."""
 FENCE = re.compile(r"^```[a-z]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -24,7 +27,8 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_within_the_repository_lead_somewhere(document: str) -> None:
     folder = (ROOT / document).parent
-    targets = [link.partition("#")[0] for link in LINK.findall(read(document)) if "://" not in link]
+    found = [*LINK.findall(read(document)), *PICTURE.findall(read(document))]
+    targets = [link.partition("#")[0] for link in found if "://" not in link]
     assert [target for target in targets if target and not (folder / target).exists()] == []
 
 
@@ -43,9 +47,12 @@ def _anchors(text: str) -> set[str]:
 
 
 def test_every_picture_is_shown_in_a_document_and_soon_there() -> None:
-    pictures = {path.name: path.stat().st_size for path in (ROOT / "docs" / "images").iterdir()}
-    shown = {link.rpartition("/")[2] for document in DOCUMENTS for link in LINK.findall(read(document))}
-    assert [name for name, size in pictures.items() if name not in shown or size > 300_000] == []
+    pictures = [*(ROOT / "docs" / "images").iterdir()]
+    texts = [read(document) for document in DOCUMENTS]
+    shown = {link.rpartition("/")[2] for text in texts for each in (LINK, PICTURE) for link in each.findall(text)}
+    assert [path.name for path in pictures if path.name not in shown] == []
+    weights = {path.name: (path.stat().st_size, MAX_PICTURE_BYTES.get(path.suffix, 300_000)) for path in pictures}
+    assert [name for name, (size, limit) in weights.items() if size > limit] == []
 
 
 def test_the_table_and_the_picture_of_the_loop_show_what_was_measured() -> None:
