@@ -14,6 +14,7 @@ from knowledge.errors import SourceUnreadable
 from knowledge.sources import pace
 from knowledge.sources import site as module
 from tests.knowledge.test_site import HTML, Site, fetch, open_site, page, reasons, refresh
+from tests.patience import patience
 
 
 @pytest.fixture(autouse=True)
@@ -256,7 +257,7 @@ async def test_pages_for_which_the_time_does_not_suffice_keep_their_content(
         return await before(request)
 
     busy.answer = answer  # type: ignore[method-assign]
-    monkeypatch.setattr(module, "SITE_SECONDS", 1.5)
+    monkeypatch.setattr(module, "SITE_SECONDS", patience(4.0))
     report = await refresh(tmp_path / "kb", embedder, busy.source(at_once=1))
     held.set()
     assert (report.added, report.removed, report.unchanged) == (1, 0, 2)
