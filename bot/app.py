@@ -70,6 +70,7 @@ from bot.home.home import Home
 from bot.home.staff_commands import Overview
 from bot.images.reader import ImageReader
 from bot.ingest.admission import AdmissionControl
+from bot.ingest.backfill import Backfill
 from bot.ingest.engine import CLEANUP_TIMEOUT, TakeTurn, TurnEngine
 from bot.ingest.fair_semaphore import FairSemaphore
 from bot.ingest.inbox import Inbox, author_of
@@ -142,6 +143,7 @@ from bot.turns.upkeep import Upkeep
 from handlers.desk import Desk
 from handlers.door import Door
 from handlers.http import Serving, build_metrics_app, build_web_app
+from handlers.messages import read_missed
 
 logger = logging.getLogger(__name__)
 
@@ -191,6 +193,7 @@ class App:
     door: Door
     database: Database
     inbox: Inbox
+    backfill: Backfill
     engine: TurnEngine
     outbox: Outbox
     bases: Bases
@@ -314,6 +317,7 @@ async def open_app(
             Door(bolt, opened.metrics, clock),
             database,
             inbox,
+            build_backfill(opened, inbox, cases.staff),
             engine,
             delivery.outbox,
             opened.bases,
@@ -482,6 +486,12 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
     relay = Relay(database, outbox, slack.chat, slack.directory, clock, messages, staff)
     drafts = CaseDrafts(database, outbox, clock, relay, channel)
     return CaseParts(cases, staff, relay, drafts, Identities(slack.directory, opened.shop, database))
+
+
+def build_backfill(opened: Surroundings, inbox: Inbox, staff: Staff) -> Backfill:
+    """What reads after an outage what people wrote meanwhile."""
+    slack, read = opened.slack, partial(read_missed, me=opened.me, team_channels=staff.channels)
+    return Backfill(slack.chat, slack.directory, opened.database, inbox, opened.clock, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -933,11 +943,16 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             faults.append(f"the knowledge base: {fault}")
         return "; ".join(faults) or None
 
+    async def takes_events() -> bool:
+        return socket is None or await socket.is_ready()
+
     serving.missing, serving.degraded, serving.door = missing, impaired, app.door
     serving.left_out = app.models.left_out
     try:
         if socket is not None:
             await _connect(socket, stop)
+        if app.role != "work":
+            _start(app.background, app.backfill.run(takes_events))
         yield
     finally:
         if socket is not None:

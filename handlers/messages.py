@@ -5,6 +5,7 @@ replies in the team channels' threads. Card numbers and similar data are masked 
 messages, and presses of Stop, are stored too. Everything else is ignored: edits that change no word, joins, unknown
 subtypes, bots, and the app's own posts.
 
+read_missed      find the arrival in a message of a conversation's history, for which no event came
 read_event       find the arrival in an event
   _read_message  a message
   _read_edit     an edit, or a deletion that Slack sends as an edit
@@ -27,19 +28,21 @@ from bot.desk.policy import asks_for_person
 from bot.errors import StoreUnavailable
 from bot.slack.api.transport import Identity
 from bot.store.bodies import DeleteBody, EditBody, StopBody
-from bot.store.inbox import Arrival
+from bot.store.inbox import MISSED, Arrival
 from bot.turns.message_body import RAW_LIMIT, addressed_to, said
 from handlers.desk import Desk
 from handlers.payloads import (
     SPOKEN,
     Callback,
     EarlierMessage,
+    Malformed,
     MessageChangedCallback,
     MessageFields,
     MessagePosted,
     MessagePostedCallback,
     SessionStoppedCallback,
     kind_of,
+    parse,
 )
 
 logger = logging.getLogger(__name__)
@@ -85,6 +88,19 @@ def register_rest(app: AsyncApp) -> None:
     @app.event(re.compile(".*"))
     async def acknowledge() -> None:
         return
+
+
+def read_missed(
+    channel: str, message: Mapping[str, Any], me: Identity, *, team_channels: Collection[str]
+) -> Arrival | None:
+    """Return the arrival of a message that Slack's history has, or None if Frontdesk ignores it or cannot read it."""
+    event = {**message, "type": "message", "channel": channel}
+    event_id = f"{MISSED}{channel}/{message.get('ts')}"
+    payload = {"type": "event_callback", "team_id": me.team, "event_id": event_id, "event": event}
+    try:
+        return read_event(parse(payload), me, team_channels=team_channels)
+    except Malformed:
+        return None
 
 
 def read_event(body: Mapping[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:

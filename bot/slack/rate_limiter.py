@@ -107,6 +107,7 @@ PACES = {
     "conversations.members": _bursting(100),
     "conversations.open": _bursting(50),
     "conversations.replies": _bursting(50),
+    "users.conversations": _bursting(50),
     "conversations.history": _bursting(50),
     "files.info": _bursting(100),
     "files.getUploadURLExternal": _bursting(100),

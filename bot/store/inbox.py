@@ -23,6 +23,10 @@ InterruptKind = Literal["", "edited", "claimed", "called", "stop", "deleted"]
 """The interrupt of an open row, lightest first. `edited` and `deleted`: that happened to its message. `stop`: its
 answer was stopped. `claimed`: a person answers in its thread from now on. `called`: its author wants a person instead
 of its answer."""
+MISSED = "missed/"
+"""How the event ids of messages begin for which no event came."""
+RECENT_ROWS = 5_000
+"""The number of the latest rows among which recent threads are looked for."""
 LOOKED_THROUGH = 200
 """The number of a thread's latest messages that are searched for files."""
 SUSPECT_ATTEMPTS = 2
@@ -97,6 +101,8 @@ class InboxItem(_WithBody):
     """The interrupt that came before this try began."""
     fence: int = 1
     """The number of this try, which no other try has. It decides who owns the row (bot/store/attempts.py)."""
+    is_missed: bool = False
+    """Whether no event came for it: it was read from the conversation's history after an outage."""
 
     @property
     def failures(self) -> int:
@@ -164,6 +170,28 @@ def _values(arrival: Arrival, *, now: float) -> dict[str, Any]:
     }
 
 
+async def last_received(tx: AsyncConnection) -> float | None:
+    """When the newest row came. None if nothing ever came."""
+    last: float | None = (await tx.execute(select(func.max(schema.inbox.c.received_at)))).scalar_one()
+    return last
+
+
+async def is_stored(tx: AsyncConnection, arrival: Arrival) -> bool:
+    """Whether this message is a row already, by whatever delivery it came."""
+    table, thread = schema.inbox, arrival.thread
+    same = (table.c.team == thread.team, table.c.channel == thread.channel, table.c.ts == arrival.ts)
+    return (await tx.execute(select(table.c.id).where(*same, table.c.kind == arrival.kind))).first() is not None
+
+
+async def recent_threads(tx: AsyncConnection, *, since: float, limit: int) -> list[ThreadRef]:
+    """The threads in which somebody wrote since then, those with the newest messages first."""
+    table = schema.inbox
+    wanted = select(table.c.thread, table.c.kind).where(table.c.received_at >= since)
+    rows = await tx.execute(wanted.order_by(table.c.received_at.desc()).limit(RECENT_ROWS))
+    keys = dict.fromkeys(row.thread for row in rows if row.kind in ("message", "staff"))
+    return [ThreadRef.of(key) for key in [*keys][:limit]]
+
+
 async def unfinished(tx: AsyncConnection) -> list[tuple[int, str]]:
     """Every open row as (id, thread key), oldest message first."""
     table = schema.inbox
@@ -215,6 +243,7 @@ def item_of(row: Row[Any]) -> InboxItem:
         received_at=row.received_at,
         interrupt=row.interrupt,
         fence=row.fence,
+        is_missed=row.event_id.startswith(MISSED),
     )
 
 

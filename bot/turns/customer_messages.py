@@ -94,6 +94,8 @@ from bot.views.announcements import SAID_FIRST, Offer, greeting, status_text
 
 OVERHEARD = "overheard"
 """The reason of a row whose message was for others."""
+LATE_SECONDS = 600.0
+"""A message that was missed for so long gets an apology with its answer."""
 WAITING_SIGN_DELAY = 1.0
 """Seconds until a customer who is still being identified sees that the app is working."""
 NOTICE_TIMEOUT = 10.0
@@ -509,9 +511,14 @@ class CustomerMessages:
     def _heading(self, incoming: IncomingMessage, files: ReadFiles) -> str:
         """Return the lines before the answer.
 
-        They say that it answers an edit, what the shop says about refused topics, and which files were not read.
+        They say that it answers an edit or comes late, what the shop says about refused topics, and which files were
+        not read.
         """
-        lines = [self.sentences.say(incoming.language, "saw_edit")] if incoming.item.kind == "edit" else []
+        lines = []
+        if incoming.item.kind == "edit":
+            lines.append(self.sentences.say(incoming.language, "saw_edit"))
+        elif incoming.item.is_missed and incoming.item.received_at - float(incoming.item.ts) >= LATE_SECONDS:
+            lines.append(self.sentences.say(incoming.language, "sorry_late"))
         if refused := incoming.topics.refused:
             lines.append(sentences_of(refused, incoming.language))
         return "\n".join([*lines, *about_unread(self.sentences, incoming.language, files)])

@@ -55,6 +55,7 @@ SCOPES: dict[str, frozenset[str]] = {
     "files.info": frozenset({"files:read"}),
     "reactions.add": frozenset({"reactions:write"}),
     "reactions.remove": frozenset({"reactions:write"}),
+    "users.conversations": CHANNEL_READ,  # public and private channels; direct messages would need im:read
     "usergroups.users.list": frozenset({"usergroups:read"}),
     "users.info": frozenset(
         {"users:read", "users:read.email"}

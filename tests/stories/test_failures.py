@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
+from bot.store.database import open_database
 from tests.stories.world import World, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -47,6 +49,21 @@ async def test_a_message_sent_while_the_product_is_down_is_answered_when_it_is_b
     asked = await world.customer.says(RETURNS)
     await world.bot("restart")
     assert "30 days" in (await world.customer.reads(asked)).text
+
+
+async def test_what_slack_no_longer_delivers_is_answered_after_an_outage(world: World) -> None:
+    await world.customer.reads(await world.customer.says("Thanks!"))
+    await world.bot("kill")
+    url = world.database or f"sqlite+aiosqlite:///{world.data / 'frontdesk.db'}"
+    async with open_database(url) as database, database.transaction() as tx:
+        await tx.execute(text("update inbox set received_at = received_at - 3600"))
+    asked = await world.customer.says(RETURNS)
+    await world.breaks(deliveries="drop", count=100)
+    await world.bot("restart")
+    assert "30 days" in (await world.customer.reads(asked)).text
+    await world.breaks(clear=True)
+    await world.customer.reads(await world.customer.says("Thanks!"))
+    assert len(await world.replies(asked)) == 1
 
 
 async def test_an_event_delivered_twice_is_answered_once(world: World) -> None:

@@ -78,6 +78,14 @@ class Directory:
             self._users.popitem(last=False)
         return user
 
+    async def channels(self) -> list[str]:
+        """The ids of the channels that the app is in, without archived ones and direct messages."""
+        pages = self._api.pages(
+            "users.conversations",
+            partial(self._api.web.users_conversations, types="public_channel,private_channel", exclude_archived=True),
+        )
+        return [read_text(channel, "id") async for page in pages for channel in page.get("channels") or ()]
+
     async def members(self, channel: str) -> frozenset[str]:
         """The ids of all people in a channel."""
         pages = self._api.pages("conversations.members", partial(self._api.web.conversations_members, channel=channel))

@@ -53,6 +53,7 @@ PAGE_LIMITS = {
     "conversations.history": 200,
     "conversations.members": 999,
     "conversations.replies": 200,
+    "users.conversations": 200,
 }
 """Items per page, by paged method. Slack recommends 200 (https://docs.slack.dev/apis/web-api/pagination). The members
 of a large channel are fetched in the largest pages that are documented. A limit above that is `invalid_limit`."""
