@@ -99,6 +99,8 @@ from bot.live_files import LiveFile
 from bot.models.prices import Prices, load_prices
 from bot.models.warm_up import warm_up
 from bot.private_files import make_private
+from bot.procedures.file import Procedures, read_procedures
+from bot.procedures.running import ProcedureRuns
 from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
 from bot.settings import Settings
@@ -201,6 +203,7 @@ class App:
     schedule: Schedule
     sla: SlaTimers
     actions: ActionRunner | None
+    runs: ProcedureRuns | None
     replication: IndexReplication | None
     """Keeps the knowledge bases of several machines the same. None if there is only one machine."""
     publishing: Publishing
@@ -210,6 +213,7 @@ class App:
     clock: Clock
     desk: LiveFile[DeskFile]
     policy: LiveFile[Policy]
+    procedures: LiveFile[Procedures]
     background: set[asyncio.Task[None]]
     """Work that outlives its request. It ends with the server."""
     watches: set[asyncio.Task[None]]
@@ -247,8 +251,7 @@ async def open_app(
         delivery = build_delivery(opened)
         cases = build_cases(opened, delivery)
         actions = build_actions(opened, delivery, parts=cases)
-        preparing = actions.preparing if actions else None
-        desk = build_desk(opened, delivery, parts=cases, preparing=preparing, more_tools=more_tools)
+        desk = build_desk(opened, delivery, parts=cases, actions=actions, more_tools=more_tools)
         help_center = build_help_center(opened, delivery)
         help_center.library.look_again = look_for_staff(desk.second_look, opened.metrics)
         figures = partial(render_metrics, database, clock, settings.targets.hours.between)
@@ -325,6 +328,7 @@ async def open_app(
             help_center.schedule,
             SlaTimers(cases.cases.stepping, slack.directory, settings.desk_lead),
             actions.runner if actions else None,
+            actions.procedures if actions else None,
             help_center.replication,
             help_center.publishing,
             Upkeep(database, clock),
@@ -333,6 +337,7 @@ async def open_app(
             clock,
             opened.desk,
             opened.policy,
+            opened.procedures,
             background,
             watches,
         )
@@ -363,6 +368,8 @@ class Surroundings:
     """The desk file in force."""
     policy: LiveFile[Policy]
     """The policy in force."""
+    procedures: LiveFile[Procedures]
+    """The procedures in force."""
     membership: Membership
 
 
@@ -373,6 +380,8 @@ async def _open_surroundings(
     clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
     desk = LiveFile(settings.desk_file, read_desk_file, without=DeskFile(), name="the desk file")
     policy = LiveFile(settings.policy_path, read_policy, without=NO_POLICY, name="the policy")
+    none: Procedures = {}
+    procedures = LiveFile(settings.procedures_path, read_procedures, without=none, name="the procedures")
     prices = load_prices(settings.model_prices)
     if faults := price_faults(settings, prices):
         raise ConfigurationError(faults)
@@ -418,6 +427,7 @@ async def _open_surroundings(
         voices,
         desk,
         policy,
+        procedures,
         membership,
     )
 
@@ -501,6 +511,8 @@ class ActionParts:
     preparing: Preparing
     runner: ActionRunner
     deciding: Deciding
+    procedures: ProcedureRuns | None
+    """None without any."""
 
 
 def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts) -> ActionParts | None:
@@ -516,7 +528,12 @@ def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts)
     identify = parts.identities.identify_anew
     runner = ActionRunner(stepping, preparing, cases, identify, opened.membership, is_alone=not settings.is_shared)
     deciding = Deciding(stepping, preparing, runner, cases, identify, approval_minutes=settings.approval_minutes)
-    return ActionParts(preparing, runner, deciding)
+    runs = None
+    if settings.procedures_path is not None:
+        runs = ProcedureRuns(
+            opened.database, opened.clock, opened.procedures.current, preparing, cases, identify, opened.metrics
+        )
+    return ActionParts(preparing, runner, deciding, runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,7 +552,7 @@ def build_desk(
     delivery: Delivery,
     *,
     parts: CaseParts,
-    preparing: Preparing | None,
+    actions: ActionParts | None,
     more_tools: Sequence[Tool],
 ) -> DeskParts:
     """The agents that answer, and those that write drafts for staff and suggest articles."""
@@ -562,7 +579,8 @@ def build_desk(
         layout=settings.agents,
         takes_apart=settings.compound_answers == "split",
         checks=settings.check_answers == "on",
-        preparing=preparing,
+        preparing=actions.preparing if actions else None,
+        procedures=actions.procedures if actions else None,
         more_tools=more_tools,
         bounded=bounded,
     )
@@ -761,6 +779,7 @@ def build_turns(
         images=ImageReader(opened.slack.files, opened.models.take_images),
         danger_check=_build_danger_check(opened),
         changes=preparing,
+        procedures=actions.procedures if actions else None,
     )
     return Turns(
         database=database,
@@ -839,7 +858,7 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
 
 
 async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
-    """Run everything side by side until `stop`, then wind it up. `hangup` has the desk file and the policy read
+    """Run everything side by side until `stop`, then wind it up. `hangup` has the files of the operator read
     again, also if it was set during the start.
     """
     if app.role != "ingress":
@@ -858,6 +877,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
             _start(app.background, app.sla.run())
             if app.actions is not None:
                 _start(app.background, app.actions.run())
+            if app.runs is not None:
+                _start(app.background, app.runs.run())
             _start(app.background, warm_up(app.models))
         _start(app.background, app.upkeep.run())
         resumed = await app.engine.resume(app.database)
@@ -883,6 +904,7 @@ async def _reload_files(app: App, hangup: asyncio.Event) -> None:
         hangup.clear()
         _start(app.background, app.desk.reload())
         _start(app.background, app.policy.reload())
+        _start(app.background, app.procedures.reload())
 
 
 async def wind_up(app: App, end: float) -> None:
@@ -935,7 +957,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             return fault
         if app.upkeep.fault is not None:
             return app.upkeep.fault
-        if (fault := app.desk.fault or app.policy.fault) is not None:
+        if (fault := app.desk.fault or app.policy.fault or app.procedures.fault) is not None:
             return fault
         faults = app.models.faults() if answers else []
         fault = (await app.bases.public.status()).error

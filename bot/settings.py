@@ -421,6 +421,8 @@ def _missing(given: Mapping[str, str], environ: Mapping[str, str], *, listening:
         faults.append("SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) is missing: one of them is needed")
     if "shop_url" in given and "shop_token" not in given:
         faults.append("SHOP_TOKEN is missing: SHOP_URL is set, and the shop wants a bearer token")
+    if "procedures_path" in given and not {"shop_url", "shop_file"} & given.keys():
+        faults.append("SHOP_URL or SHOP_FILE is missing: PROCEDURES_PATH is set, and procedures are about orders")
     faults += _model_faults(given)
     if environ.get("SLACK_CLIENT_ID") and environ.get("SLACK_CLIENT_SECRET"):
         faults.append(

@@ -239,6 +239,15 @@ class Metrics:
         self._actions = Counter(
             "frontdesk_actions", "Changes of orders that ended", ["kind", "end"], registry=self._registry
         )
+        self._procedures_begun = Counter(
+            "frontdesk_procedures_begun", "Procedures that began", ["procedure"], registry=self._registry
+        )
+        self._procedures_ended = Counter(
+            "frontdesk_procedures_ended",
+            "Procedures that ended, and how",
+            ["procedure", "end"],
+            registry=self._registry,
+        )
         self._actions_open = Gauge(
             "frontdesk_actions_open", "Changes of orders that have not ended", ["state"], registry=self._registry
         )
@@ -357,6 +366,14 @@ class Metrics:
         """The number of changes in each state that is no end."""
         for state, number in counts.items():
             self._actions_open.labels(state).set(number)
+
+    def procedure_begun(self, procedure: str) -> None:
+        """A procedure began."""
+        self._procedures_begun.labels(procedure).inc()
+
+    def procedure_ended(self, procedure: str, end: str) -> None:
+        """A procedure ended."""
+        self._procedures_ended.labels(procedure, end).inc()
 
     def rule_failed(self, rule: str, outcome: str) -> None:
         """A rule of the policy was not fulfilled when a change was prepared."""

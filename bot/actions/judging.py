@@ -14,12 +14,22 @@ from zoneinfo import ZoneInfo
 
 from bot.actions import policy
 from bot.actions.checking import OF_SWAPS, check
-from bot.actions.facts import CustomerFacts, build_facts
+from bot.actions.facts import CustomerFacts, Facts, build_facts
 from bot.actions.policy import Judgement
 from bot.actions.policy_file import Policy
 from bot.clock import DAY, Clock
 from bot.conversation import Customer, ShopCustomer
-from bot.shops.actions import ActionKind, Arguments, KindSpec, NotSupported, Outcome, Quote, Shop, digest
+from bot.shops.actions import (
+    ActionKind,
+    Arguments,
+    KindSpec,
+    LineQuantity,
+    NotSupported,
+    Outcome,
+    Quote,
+    Shop,
+    digest,
+)
 from bot.shops.port import Money, Order, Parcel, Product
 from bot.store import actions, cases
 from bot.store.actions import Action
@@ -92,23 +102,7 @@ class Judging:
         rules, kind = self.policy(), spec.kind
         products = await self._products(customer, order, kind)
         arguments = check(kind, order, arguments, spec=spec, products=products)
-        async with self.database.transaction() as tx:
-            done = await actions.of_subject(tx, subject_of(order, customer), states=("done",))
-            recent = await cases.count_since(tx, user, self.clock.now() - CASE_DAYS * DAY)
-        facts_of = partial(
-            build_facts,
-            kind=kind,
-            order=order,
-            arguments=arguments,
-            customer=await self._customer_facts(customer, besides=besides),
-            cases_30d=recent,
-            now=datetime.fromtimestamp(self.clock.now(), UTC),
-            zone=ZoneInfo(self.zone),
-            actions_done=len(done),
-            products=tuple(products.values()),
-            methods=await self.shop.payment_methods(customer) if arguments.method else (),
-            parcels=await self._parcels(customer, order),
-        )
+        facts_of = await self._facts_of(kind, user, customer, order, arguments, products, besides=besides)
         # A rule of the shop's own says more than a shop that refuses to quote.
         facts = facts_of(quote=None)
         judgement = policy.judge(rules, kind, facts, money=0, currency="")
@@ -121,6 +115,17 @@ class Judging:
         facts, money = facts_of(quote=quote), quote.money or Money(0, "")
         judgement = policy.judge(rules, kind, facts, money=money.minor, currency=money.currency)
         return Judged(rules, order, arguments, quote, judgement, facts)
+
+    async def facts(
+        self, user: str, customer: ShopCustomer, order: Order | None, lines: tuple[LineQuantity, ...]
+    ) -> Facts:
+        """What is known of an order before anything is prepared: of some lines, or without any of all.
+
+        Raises ShopUnavailable.
+        """
+        kind: ActionKind = "refund" if lines else "cancel_order"
+        facts_of = await self._facts_of(kind, user, customer, order, Arguments(lines=lines), {}, besides=0)
+        return facts_of(quote=None)
 
     async def what_has_changed(self, action: Action, customer: Customer, order: Order | None) -> Outcome | None:
         """Why an action may not be sent any more, although the order is as it was: the rules, or the shop's quote.
@@ -138,6 +143,36 @@ class Judging:
             return Outcome("refused", "not_allowed")
         is_same = judged.money == Money(action.money, action.currency)
         return None if is_same else Outcome("refused", "changed")
+
+    async def _facts_of(
+        self,
+        kind: ActionKind,
+        user: str,
+        customer: ShopCustomer,
+        order: Order | None,
+        arguments: Arguments,
+        products: Mapping[str, Product],
+        *,
+        besides: int,
+    ) -> Callable[..., Facts]:
+        """The facts with or without a `quote`."""
+        async with self.database.transaction() as tx:
+            done = await actions.of_subject(tx, subject_of(order, customer), states=("done",))
+            recent = await cases.count_since(tx, user, self.clock.now() - CASE_DAYS * DAY)
+        return partial(
+            build_facts,
+            kind=kind,
+            order=order,
+            arguments=arguments,
+            customer=await self._customer_facts(customer, besides=besides),
+            cases_30d=recent,
+            now=datetime.fromtimestamp(self.clock.now(), UTC),
+            zone=ZoneInfo(self.zone),
+            actions_done=len(done),
+            products=tuple(products.values()),
+            methods=await self.shop.payment_methods(customer) if arguments.method else (),
+            parcels=await self._parcels(customer, order),
+        )
 
     async def _products(self, customer: ShopCustomer, order: Order | None, kind: ActionKind) -> dict[str, Product]:
         if order is None or kind not in OF_SWAPS:

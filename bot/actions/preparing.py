@@ -98,7 +98,7 @@ class Preparing:
         if customer.shop is None:
             return Prepared("not_offered")
         language = language_for(action.language)
-        wanted = ChangeRequest(customer, customer.shop, action.thread, _again(action), language)
+        wanted = ChangeRequest(customer, customer.shop, action.thread, origin_again(action), language)
         arguments = Arguments.read(action.arguments)
         prepared = await self.prepare(wanted, cast("ActionKind", action.kind), arguments)
         async with self.stepping.database.transaction() as tx:
@@ -168,6 +168,12 @@ class Preparing:
         after = steps.decline(before, now=self.stepping.clock.now())
         await self.stepping.put(tx, before, after, "ended", before.customer)
 
+    async def withdraw_offer(self, tx: Transaction, ref: str, reason: str) -> None:
+        """Withdraw it if nobody has said yes to it."""
+        before = await actions.find(tx, ref)
+        if before is not None and before.state == "offered":
+            await self._withdraw(tx, before, reason)
+
     async def take_back(self, tx: Transaction, turns: Collection[int]) -> None:
         """Withdraw what was prepared for messages that say something else now, also what was offered again."""
         for each in await actions.of_turns(tx, turns):
@@ -194,7 +200,7 @@ class Preparing:
                 if before.state == "offered":
                     return Prepared("offered", before)
                 # It has ended, so what is asked for once more is another action.
-                new = replace(new, origin=_again(before))
+                new = replace(new, origin=origin_again(before))
             if await actions.is_taken(tx, subject):
                 return Prepared("under_way")
             in_turn = await actions.of_origin(tx, wanted.origin, states=("offered",))
@@ -283,7 +289,7 @@ def arguments_hash(kind: str, shop_customer: str, arguments: Mapping[str, Any]) 
     return digest(kind, shop_customer, dict(arguments))
 
 
-def _again(before: Action) -> str:
+def origin_again(before: Action) -> str:
     """The origin of what is prepared once more in the place of an action that has ended."""
     return f"{before.origin.partition('/again/')[0]}/again/{before.ref}"
 

@@ -1,7 +1,7 @@
 """Agents are data: a prompt, tools and colleagues. `loop.run` brings them to life."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -44,6 +44,8 @@ class Agent:
     """If False, it does not get the passages for the message, because it does not answer."""
     reply: TypedReply | None = None
     """The form of its replies, if they are read by code and not by people."""
+    guidance: Callable[[], str] | None = None
+    """What it reads last in each request, such as the present step of a procedure. It is never stored."""
     purpose: str = ""
     """One sentence that tells colleagues when to hand over to it."""
 

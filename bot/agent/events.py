@@ -40,6 +40,8 @@ class ToolFinished:
     """True if the tool could not do its work: it failed, was too slow, or said so. Nothing was found out."""
     code: str = ""
     """The code of the tool's ToolProblem. Empty if it raised none."""
+    ends: bool = False
+    """True if a person continues because of this call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,8 +168,12 @@ async def _serve(turn: "_Turn") -> Outcome:
         offered = turn.offered()
         results = await _act(turn, reply, offered)
         turn.messages += results
-        if any(result.ok and result.name in offered and offered[result.name].terminal for result in results):
+        if any(result.ends or _is_terminal(result, offered) for result in results):
             return turn.outcome("escalated", text=reply.text)
+
+
+def _is_terminal(result: ToolResult, offered: Mapping[str, Tool]) -> bool:
+    return result.ok and result.name in offered and offered[result.name].terminal
 
 
 async def _ask(turn: "_Turn", *, forced: bool) -> ModelReply:
@@ -275,6 +279,8 @@ class _Turn:
     def _request(self, model: str, window: int, *, forced: bool) -> ModelRequest:
         whole = [*self.history, *self.messages]
         messages = fit(whole if self.agent.sees_passages else without_passages(whole), characters=window)
+        if self.agent.guidance is not None and (words := self.agent.guidance()):
+            messages = (*messages, SystemNote(words))
         return ModelRequest(
             model=model,
             instructions=self.agent.instructions,

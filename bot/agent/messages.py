@@ -104,6 +104,8 @@ class ToolResult:
     ok: bool = True
     private: bool = False
     """True if it holds one customer's data. It must only be shown where no one else reads."""
+    ends: bool = False
+    """True if the call ended the turn, because a person continues."""
 
 
 Message = CustomerMessage | StaffMessage | SystemNote | AgentMessage | ToolResult
@@ -123,9 +125,9 @@ def to_json(message: Message) -> JsonObject:
             asked = [call.to_json() for call in calls]
             shape = {"type": "agent", "text": text, "calls": asked, "agent": agent, "model": model}
             return {**shape, "extra": dict(extra)} if extra else shape
-        case ToolResult(call_id, name, content, ok, private):
+        case ToolResult(call_id, name, content, ok, private, ends):
             shape = {"type": "result", "call_id": call_id, "name": name, "content": content}
-            return {**shape, "ok": ok, "private": private}
+            return {**shape, "ok": ok, "private": private, **({"ends": True} if ends else {})}
 
 
 def from_json(value: JsonObject) -> Message:
@@ -143,7 +145,12 @@ def from_json(value: JsonObject) -> Message:
             return AgentMessage(value["text"], calls, value["agent"], model, extra)
         case "result":
             return ToolResult(
-                value["call_id"], value["name"], value["content"], ok=value["ok"], private=value["private"]
+                value["call_id"],
+                value["name"],
+                value["content"],
+                ok=value["ok"],
+                private=value["private"],
+                ends=value.get("ends", False),
             )
         case other:
             raise ValueError(f"no message is of type {other!r}")

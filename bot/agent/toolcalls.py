@@ -234,7 +234,7 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
 async def _run_once(
     call: ToolCall, tool: Tool, arguments: BaseModel, shared: Round, note: Callable[["_Answer"], None]
 ) -> None:
-    ok = private = False
+    ok = private = ends = False
     broke, code = True, ""
     shared.emit(ToolStarted(call.id, call.name, tool.title, tool.subject_of(arguments)))
     try:
@@ -243,9 +243,10 @@ async def _run_once(
         if not noted:
             await shared.journal.record(f"call-{call.id}", answer.to_json())
         ok, private, broke, code = answer.result.ok, answer.result.private, answer.broke, answer.code
+        ends = answer.result.ends
         note(answer)
     finally:
-        shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private, broke, code))
+        shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private, broke, code, ends))
 
 
 async def _noted(call: ToolCall, tool: Tool, journal: Journal) -> _Answer | None:
@@ -305,7 +306,7 @@ def _is_being_cancelled() -> bool:
 
 
 def _result(call: ToolCall, output: ToolOutput, *, private: bool = False) -> ToolResult:
-    return ToolResult(call.id, call.name, output.text(), ok=output.ok, private=private)
+    return ToolResult(call.id, call.name, output.text(), ok=output.ok, private=private, ends=output.ends)
 
 
 def _answer(call: ToolCall, ledger: Ledger, ran: Mapping[str, ToolCall]) -> ToolResult:

@@ -69,6 +69,8 @@ class ToolOutput:
     """False if the tool ran and the answer is no, such as "not found" or "not possible"."""
     private: bool | None = None
     """Whether the result holds one customer's data. None means as declared for the tool."""
+    ends: bool = False
+    """Whether this call ended the turn and a person continues, as a call of a terminal tool does."""
 
     def text(self) -> str:
         """Return what the model reads, at most RESULT_LIMIT characters.

@@ -15,9 +15,10 @@ from bot.actions.checking import NeedsMore
 from bot.actions.preparing import ChangeRequest, Prepared, Preparing
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import ShopCustomer
-from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, read_order_number, shop_customer
+from bot.desk.orders import NO_ORDER_DATA, NOT_FOUND, SHOP_SILENT, shop_customer
 from bot.language.sentences import language_for
 from bot.shops.actions import ActionKind, Arguments, LineId, LineQuantity, Reason, Swap
+from bot.shops.order_numbers import read_order_number
 from bot.shops.port import Address, ShopUnavailable
 from bot.shops.wire import one_line
 
@@ -127,7 +128,7 @@ def _order_tools(preparing: Preparing) -> dict[str, Tool]:
     @tool(title="Checking what can be changed", private=True, subject="order_id")
     async def prepare_refund(context: Context, order_id: Number, lines: SomeLines, reason: Why) -> ToolOutput:
         """Prepare a refund of an order, or of some lines, which the customer keeps. No lines: all of it."""
-        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        arguments = Arguments(order=order_id, lines=pieces_of(lines), reason=reason)
         return await _prepare(preparing, context, "refund", arguments)
 
     @tool(title="Checking what can be changed", private=True, subject="order_id")
@@ -146,7 +147,7 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
     @tool(title="Checking what can be changed", private=True, subject="order_id")
     async def prepare_cancel_lines(context: Context, order_id: Number, lines: SomeLines, reason: Why) -> ToolOutput:
         """Prepare the cancellation of some lines of an order."""
-        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        arguments = Arguments(order=order_id, lines=pieces_of(lines), reason=reason)
         return await _prepare(preparing, context, "cancel_lines", arguments)
 
     @tool(title="Checking what can be returned", private=True, subject="order_id")
@@ -154,13 +155,13 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
         context: Context, order_id: Number, lines: SomeLines, reason: Why, refund_to: Method = ""
     ) -> ToolOutput:
         """Prepare the return of some lines of an order that has arrived."""
-        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason, method=refund_to)
+        arguments = Arguments(order=order_id, lines=pieces_of(lines), reason=reason, method=refund_to)
         return await _prepare(preparing, context, "return_items", arguments)
 
     @tool(title="Checking what can be sent", private=True, subject="order_id")
     async def prepare_send_again(context: Context, order_id: Number, lines: SomeLines, reason: Why) -> ToolOutput:
         """Prepare to send lines of an order once more, because they arrived broken or never."""
-        arguments = Arguments(order=order_id, lines=_pieces(lines), reason=reason)
+        arguments = Arguments(order=order_id, lines=pieces_of(lines), reason=reason)
         return await _prepare(preparing, context, "send_again", arguments)
 
     @tool(title="Checking what can be exchanged", private=True, subject="order_id")
@@ -203,18 +204,18 @@ def _address_tools(preparing: Preparing, allowed: Collection[str]) -> dict[str, 
         Only with a whole address that the customer wrote.
         """
         kind: ActionKind = "change_order_address" if order_id else "change_customer_address"
-        return await _prepare(preparing, context, kind, Arguments(order=order_id, address=_address(address)))
+        return await _prepare(preparing, context, kind, Arguments(order=order_id, address=address_of(address)))
 
     @tool(title="Checking the address", private=True, subject="order_id")
     async def prepare_change_order_address(context: Context, order_id: Number, address: Written) -> ToolOutput:
         """Prepare another delivery address for an order. Only with a whole address that the customer wrote."""
-        arguments = Arguments(order=order_id, address=_address(address))
+        arguments = Arguments(order=order_id, address=address_of(address))
         return await _prepare(preparing, context, "change_order_address", arguments)
 
     @tool(title="Checking the address", private=True)
     async def prepare_change_customer_address(context: Context, address: Written) -> ToolOutput:
         """Prepare another address for the customer's later orders. Only with a whole address that they wrote."""
-        return await _prepare(preparing, context, "change_customer_address", Arguments(address=_address(address)))
+        return await _prepare(preparing, context, "change_customer_address", Arguments(address=address_of(address)))
 
     if {"change_order_address", "change_customer_address"} <= set(allowed):
         return dict.fromkeys(("change_order_address", "change_customer_address"), prepare_change_address)
@@ -267,7 +268,7 @@ async def _prepare(preparing: Preparing, context: Context, kind: ActionKind, arg
     if customer is None:
         return NO_ORDER_DATA
     try:
-        prepared = await preparing.prepare(_requested(context, customer), kind, arguments)
+        prepared = await preparing.prepare(request_of(context, customer), kind, arguments)
     except NeedsMore as missing:
         return ToolOutput({"possible": "not yet", "ask": str(missing)}, ok=False)
     except ShopUnavailable:
@@ -275,7 +276,8 @@ async def _prepare(preparing: Preparing, context: Context, kind: ActionKind, arg
     return _told(prepared)
 
 
-def _requested(context: Context, shop: ShopCustomer) -> ChangeRequest:
+def request_of(context: Context, shop: ShopCustomer) -> ChangeRequest:
+    """Who wants something changed in this turn."""
     origin = f"turn/{context.turn.partition('/')[0]}"
     return ChangeRequest(context.customer, shop, context.thread, origin, language_for(context.customer.locale))
 
@@ -308,7 +310,8 @@ def _told(prepared: Prepared) -> ToolOutput:
     return ToolOutput(told, ok=False)
 
 
-def _pieces(lines: list[Pieces]) -> tuple[LineQuantity, ...]:
+def pieces_of(lines: list[Pieces]) -> tuple[LineQuantity, ...]:
+    """The lines as actions name them."""
     return tuple(LineQuantity(each.line, each.quantity) for each in lines)
 
 
@@ -316,5 +319,6 @@ def _swaps(swaps: list[Choice]) -> tuple[Swap, ...]:
     return tuple(Swap(each.line, each.variant) for each in swaps)
 
 
-def _address(written: NewAddress) -> Address:
+def address_of(written: NewAddress) -> Address:
+    """The address as actions name it."""
     return Address(**written.model_dump())

@@ -4,7 +4,6 @@ The customer of the shop comes only from `Context.customer.shop`, which code has
 A missing order and another customer's order give the same result, to the byte.
 """
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import ShopCustomer
+from bot.shops.order_numbers import read_order_number
 from bot.shops.port import Order, OrderBackend, OrderLine, ShopUnavailable
 
 MAX_LISTED_ORDERS = 10
@@ -41,17 +41,6 @@ NOT_FOUND = ToolOutput(
     ok=False,
 )
 SHOP_SILENT = "The shop's order system gives no answer at the moment. Say so, and offer a person."
-
-_ORDER_NUMBER = re.compile(r"[A-Z0-9][A-Z0-9_-]{0,39}")
-
-
-def read_order_number(text: str) -> str:
-    """The number as shops write it: in capitals, without a leading #. Raises ValueError if the text is no number."""
-    number = text.strip(" ").removeprefix("#").upper()
-    if not text.isascii() or not _ORDER_NUMBER.fullmatch(number):
-        raise ValueError("an order number has 1 to 40 characters: A-Z, 0-9, - and _ only, as in ORD-10482")
-    return number
-
 
 OrderNumber = Annotated[
     str,

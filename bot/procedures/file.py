@@ -417,6 +417,8 @@ def _step_faults(file: ProcedureFile, step: Step) -> Iterator[tuple[KeyPath, str
     for name in step.needs:
         if name not in file.collect:
             yield ("needs",), f"names {name}, which is not in collect"
+    if step.needs and all(name in file.collect and file.collect[name].optional for name in step.needs):
+        yield ("needs",), "needs only what is optional, so it would ask nothing"
     for name, steps in step.next.items():
         if name not in step.needs or name not in file.collect or file.collect[name].type != "one_of":
             yield ("next", name), "is no one_of that this step needs"

@@ -522,6 +522,44 @@ action_vote = Table(
     Column("at", Float, nullable=False),
 )
 
+RUNNING_PROCEDURE = "ended_at is null"
+"""The condition for a procedure that is on."""
+
+procedure_run = Table(
+    "procedure_run",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("version", Integer, nullable=False),
+    Column("thread", String(128), nullable=False),
+    Column("customer", String(32), nullable=False),
+    Column("procedure", String(48), nullable=False),
+    Column("digest", String(64), nullable=False),
+    # The file with which it began, so that another one does not change its steps. It goes at the end.
+    Column("source", Words, nullable=False),
+    Column("step", String(40), nullable=False),
+    Column("collected", JSON, nullable=False),
+    Column("tries", JSON, nullable=False),
+    # The messages from which something was collected.
+    Column("turns", JSON, nullable=False),
+    # The action whose end it waits for.
+    Column("action", String(40), nullable=False, server_default=""),
+    Column("rounds", Integer, nullable=False, server_default="0"),
+    Column("started_at", Float, nullable=False),
+    Column("touched_at", Float, nullable=False),
+    Column("ended_at", Float),
+    Column("why", String(16), nullable=False, server_default=""),
+    Index(
+        "uq_procedure_run_thread",
+        "thread",
+        unique=True,
+        sqlite_where=text(RUNNING_PROCEDURE),
+        postgresql_where=text(RUNNING_PROCEDURE),
+    ),
+    Index("ix_procedure_run_customer", "customer"),
+    Index("ix_procedure_run_ended_at", "ended_at"),
+    sqlite_autoincrement=True,
+)
+
 audit = Table(
     "audit",
     metadata,

@@ -15,6 +15,7 @@ from bot.desk.team import Layout, build_checker, build_lead, build_team
 from bot.desk_file.model import DeskFile
 from bot.guard.claim_patterns import Wording
 from bot.language.sentences import Sentences
+from bot.procedures.running import ProcedureRuns
 from bot.shops.actions import Shop
 from bot.turns.answers.asking import Agents
 from knowledge.knowledge_base import KnowledgeBase
@@ -37,6 +38,7 @@ def build_agents(
     takes_apart: bool,
     checks: bool,
     preparing: Preparing | None = None,
+    procedures: ProcedureRuns | None = None,
     more_tools: Sequence[Tool] = (),
     bounded: Callable[[Team], Team] = lambda team: team,
 ) -> Agents:
@@ -68,5 +70,6 @@ def build_agents(
         refused=desk.refuse,
         lead=build_lead(desk=desk, cases=cases) if leads else None,
         checker=build_checker(desk=desk) if checks else None,
+        procedures=procedures,
         takes_apart=takes_apart,
     )

@@ -41,6 +41,7 @@ from bot.failpoints import failpoint
 from bot.images.reader import ImageReader, ReadFiles
 from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import Sentences
+from bot.procedures.running import MOST_ROUNDS, ProcedureRuns
 from bot.slack.api.errors import SlackRefused
 from bot.slack.mrkdwn import escape
 from bot.store import actions as action_rows
@@ -125,6 +126,7 @@ class CustomerMessages:
     """The topics of the desk file in force."""
     danger_check: DangerCheck | None = None
     changes: Preparing | None = None
+    procedures: ProcedureRuns | None = None
     """Checks messages for danger next to the answer. None if there is no cheap model."""
 
     async def take(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Finish:
@@ -466,6 +468,8 @@ class CustomerMessages:
 
     async def _answer_with_files(self, incoming: IncomingMessage) -> str:
         item, episode = incoming.item, incoming.episode
+        if await self._has_taken_too_long(incoming):
+            return "escalated"
         files = await self._read_files(incoming)
         if not (item.message.text or files.images):
             await self._say_unread(incoming, files)
@@ -492,6 +496,15 @@ class CustomerMessages:
             interrupt=incoming.interrupt,
         )
         return await self.answers.answer(question)
+
+    async def _has_taken_too_long(self, incoming: IncomingMessage) -> bool:
+        """Call a person if the thread's procedure has used up its rounds. Return whether that was so."""
+        running = await self.procedures.on_in(incoming.item.thread) if self.procedures else None
+        if self.procedures is None or running is None or running.run.rounds < MOST_ROUNDS:
+            return False
+        await self.leftovers.close(incoming.item)
+        await self.procedures.give_up(incoming.customer, running)
+        return True
 
     async def _read_files(self, incoming: IncomingMessage) -> ReadFiles:
         """Read the message's files, while the customer sees that the app is working. Raises Interrupted."""

@@ -24,7 +24,7 @@ from bot.language.languages import Language
 from bot.language.sentences import Sentences
 from bot.privacy import redaction
 from bot.slack.outbox import Outbox
-from bot.store import cases, erasure, interrupts, outbox, spending, threads, turns
+from bot.store import cases, erasure, interrupts, outbox, procedures, spending, threads, turns
 from bot.store.bodies import EditBody
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
@@ -118,7 +118,11 @@ class MessageEdits:
         return replace(edit, body=noted) if answers else None
 
     async def _withdraw_changes(self, tx: Transaction, *turns: int) -> None:
-        """Withdraw what was prepared for messages that say something else now, as long as it was not sent."""
+        """Withdraw what was prepared for messages that say something else now, as long as it was not sent.
+
+        A procedure that holds something of them ends.
+        """
+        await procedures.end_of_turns(tx, turns, now=self.clock.now())
         if self.changes is not None:
             await self.changes.take_back(tx, turns)
 

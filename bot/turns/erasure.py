@@ -29,7 +29,7 @@ from bot.ingest.interrupts import Interrupts
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
-from bot.store import audit, forgetting, inbox, interrupts, outbox, persons, spending, threads, turns
+from bot.store import audit, forgetting, inbox, interrupts, outbox, persons, procedures, spending, threads, turns
 from bot.store.bodies import InteractionBody, body_as
 from bot.store.cases import ERASED
 from bot.store.database import Database, Transaction
@@ -283,6 +283,7 @@ class Erasure:
         async with self.database.transaction() as tx:
             counts = await self._count(tx, item, await forgetting.erase_preferences(tx, item.author))
             now = self.clock.now()
+            await procedures.erase_customer(tx, item.author, now=now)
             await persons.close_requests(tx, item.author, item=item.id, now=now)
             await audit.note(tx, actor=by, action="person.erased", subject=item.author, detail=counts, now=now)
             if channel:

@@ -46,6 +46,7 @@ WHY = {
     "threat": "is being threatened or followed",
     "fraud": "someone else is using their account, money or name",
     "change": "wants a change that the assistant can't make",
+    "procedure": "a procedure leads to a person",
     "technical": "the assistant couldn't answer",
     "declined": "the model refused to answer",
     "technical_part": "the assistant couldn't answer everything",

@@ -465,7 +465,7 @@ UNREAD = {
     "whole values of a bounded length": (
         *(
             "bot.agent.loop",
-            "bot.desk.orders",
+            "bot.shops.order_numbers",
             "bot.desk.shipping",
             "bot.shops.lookups",
             "bot.shops.declared.expressions",

@@ -36,6 +36,7 @@ from bot.store import (
     outbox,
     persons,
     preferences,
+    procedures,
     schema,
     spending,
     suggestions,
@@ -48,6 +49,7 @@ from bot.store.cases import ERASED, Case, card_key, cards_key, find
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
+from bot.store.procedures import ProcedureRun
 from bot.store.suggestions import Suggestion
 from bot.store.summaries import Summary
 from bot.store.transcripts import of_thread
@@ -100,6 +102,9 @@ IMPERSONAL = {
     *("action.subject", "action.kind", "action.arguments_hash", "action.facts_hash", "action.currency"),
     *("action.policy", "action.rules", "action.key", "action.worker", "action.reference"),
     *("action_vote.person", "action_vote.vote"),
+    # A procedure's file and its words, and numbers of messages.
+    *("procedure_run.thread", "procedure_run.procedure", "procedure_run.digest", "procedure_run.source"),
+    *("procedure_run.step", "procedure_run.tries", "procedure_run.turns", "procedure_run.action", "procedure_run.why"),
 }
 """The text columns that hold nothing of a customer's own."""
 STAYS = {"audit.subject"}
@@ -186,6 +191,7 @@ class Company(Desk):
         await self.closes(answer)
         await self.pressed(below, "submit.priority", case.ref, fields={"note": f"{who.name}: {words}"})
         await self.changes(who, thread, "done", words=words)
+        await self.follows_procedure(who, thread, words, turn=asked.id)
         await self.sends()
         # In a channel with others.
         said = await self.received(who, ThreadRef(TEAM, SUPPORT, root), self.ts(), f"I have a {words} and a blue table")
@@ -241,6 +247,24 @@ class Company(Desk):
                 now=1.0,
             )
         return stored
+
+    async def follows_procedure(self, who: Customer, thread: ThreadRef, words: str, *, turn: int) -> None:
+        """Have a procedure on in the thread, which has collected words of this message."""
+        new = ProcedureRun(
+            thread=thread,
+            customer=who.user,
+            procedure="damaged-item",
+            digest="hash",
+            source="---",
+            step="find",
+            started_at=1.0,
+            touched_at=1.0,
+            collected={"what": words},
+            tries={"order": 1},
+            turns=(turn,),
+        )
+        async with self.database.transaction() as tx:
+            assert await procedures.begin(tx, new) is not None
 
     async def action(self, of: Action) -> Action:
         """The action as it is now."""
@@ -535,6 +559,23 @@ async def test_a_deleted_message_takes_what_was_prepared_for_it_along_and_leaves
     left = await company.action(done)
     assert (left.customer, left.preview, left.arguments, left.money) == (CUSTOMER.user, ERASED_PREVIEW, {}, done.money)
     assert (await company.action(other)).preview == other.preview
+    assert CANARY[CUSTOMER.user] not in json.dumps(list((await company.rows()).values()), default=str)
+
+
+async def test_a_deleted_message_ends_the_procedure_that_holds_something_of_it(company: Company) -> None:
+    direct, words = DIRECT[CUSTOMER.user], f"My {CANARY[CUSTOMER.user]} is torn"
+    thread = ThreadRef(TEAM, direct, await company.writes(CUSTOMER, direct, words))
+    item = await company.received(CUSTOMER, thread, thread.ts, words)
+    await company.answered(item, "Which order is it?")
+    await company.follows_procedure(CUSTOMER, thread, words, turn=item.id)
+    other = ThreadRef(TEAM, direct, await company.writes(CUSTOMER, direct, "My tent"))
+    await company.follows_procedure(CUSTOMER, other, "My tent", turn=item.id * 10)
+    async with Steps(company.database, company.clock).pieces() as pieces:
+        await company.thoughts.deleted_together([item], pieces=pieces)
+    async with company.database.transaction() as tx:
+        assert await procedures.running_in(tx, thread) is None
+        assert await procedures.running_in(tx, other) is not None
+        assert await procedures.ended_since(tx, 0.0) == {("damaged-item", "taken_back"): 1}
     assert CANARY[CUSTOMER.user] not in json.dumps(list((await company.rows()).values()), default=str)
 
 

@@ -28,6 +28,7 @@ from bot.desk.answers import NOT_SURE, Evidence, TurnContext, known_from, page_t
 from bot.desk.courtesies import asks_nothing
 from bot.desk.escalate import without_escalating
 from bot.desk.own_words import OwnWords, OwnWordsGate
+from bot.desk.procedures import Playbook, open_playbook
 from bot.desk.rewriting import SecondLook, Seen, rewrites_in
 from bot.desk.team import IN_DOUBT
 from bot.desk.topics import marked_topic
@@ -38,6 +39,7 @@ from bot.guard.grounding import EpisodeEvidence
 from bot.guard.guardrails import OutputGate
 from bot.language.rhetoric import names_a_number
 from bot.language.sentences import Sentences
+from bot.procedures.running import ProcedureRuns
 from bot.slack.stream import StreamWriter
 from bot.store.bodies import without_files
 from bot.turns.answers.column import Column, Section
@@ -94,6 +96,8 @@ class _Inquiry:
     journal: TurnJournal
     limits: Limits
     lines: ProgressLines
+    playbook: Playbook | None
+    """The procedures, where they can be used."""
 
     @property
     def conversation(self) -> list[Message]:
@@ -123,14 +127,19 @@ class Agents:
     """Reads an answer before it is sent. None means that answers are shown while they are written."""
     refused: Sequence[RefusedTopic] = ()
     """The topics that the agents do not speak about, in the order of their marks."""
+    procedures: ProcedureRuns | None = None
+    """The team's playbooks. None for a desk without any."""
     takes_apart: bool = True
     """Whether the questions of one message are answered at the same time."""
 
     async def ask(self, question: Question, writer: StreamWriter, journal: TurnJournal, *, limits: Limits) -> Asked:
         """Have the question answered. What the customer may see is streamed to `writer`."""
         lines = ProgressLines(writer, self.sentences.task_titles(question.language))
-        inquiry = _Inquiry(question, writer, journal, limits, lines)
-        takes_apart = self.takes_apart and not question.is_unasked
+        playbook = await self._open_playbook(question)
+        limits = playbook.bounded(limits) if playbook else limits
+        inquiry = _Inquiry(question, writer, journal, limits, lines, playbook)
+        is_on = playbook is not None and playbook.is_on
+        takes_apart = self.takes_apart and not question.is_unasked and not is_on
         questions = policy.questions_apart(question.asked) if takes_apart else ()
         return await (self._apart(inquiry, questions) if questions else self._whole(inquiry))
 
@@ -142,7 +151,10 @@ class Agents:
         reply = self._reply(inquiry, inquiry.writer, evidence)
         passages = self._passages(findings)
         terms = self._terms(inquiry, passages=passages, evidence=evidence, emit=reply.emit)
-        team, way = self.team, self.choose_pattern(question.asked)
+        team, way, playbook = self.team, self.choose_pattern(question.asked), inquiry.playbook
+        if playbook is not None and (playbook.is_on or not self._leads(question.asked)):
+            # A lead's specialists answer the lead, so they follow no procedure.
+            team, way = playbook.equip(team), self.choose_pattern(question.asked, leads=False)
         if not question.concerns:
             # The message may be for others, so it must not call a person.
             team, way = without_escalating(team), self.choose_pattern("")
@@ -285,14 +297,26 @@ class Agents:
             return ("not_found" if verdict == "refused" else verdict), ""
         return verdict, topic.sentence(question.language)
 
-    def choose_pattern(self, text: str) -> Pattern:
+    def choose_pattern(self, text: str, *, leads: bool = True) -> Pattern:
         """Choose the pattern that answers a message as a whole. Small talk needs no checker."""
         way: Pattern = _by_team if len(self.team.agents) > 1 else single
-        if self.lead is not None and policy.is_compound(text):
+        if leads and self.lead is not None and self._leads(text):
             way = partial(magentic, lead=self.lead)
         if self.checker is None or asks_nothing(text):
             return way
         return partial(sequential, checker=self.checker, drafting=way, needs_check=_is_sure)
+
+    def _leads(self, text: str) -> bool:
+        return self.lead is not None and policy.is_compound(text)
+
+    async def _open_playbook(self, question: Question) -> Playbook | None:
+        """The procedures, if the customer can have one: a known customer of the shop, in a thread that nobody else
+        reads, about which no case is open.
+        """
+        item, customer = question.item, question.customer
+        if self.procedures is None or customer.shop is None or not item.thread.is_direct or not question.concerns:
+            return None
+        return await open_playbook(self.procedures, customer, customer.shop, item, question.language)
 
     async def _search(self, inquiry: _Inquiry) -> Seen:
         """Search the pages for the message. If they have no answer, search for it with the message before it.

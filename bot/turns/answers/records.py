@@ -15,7 +15,7 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk.topics import without_marks
 from bot.failpoints import failpoint
-from bot.store import spending, threads, turns
+from bot.store import procedures, spending, threads, turns
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.turns import TurnRecord
@@ -93,6 +93,7 @@ class AnswerRecords:
             for use in costs_of(question.item, asked.journal.rounds, outcome):
                 await spending.add(tx, use, now=self.clock.now())
             await self._show_changes(tx, asked, ended, place)
+            await procedures.count(tx, question.item.thread, rounds=_rounds(asked), now=self.clock.now())
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
             await threads.set_agent(tx, record.thread, outcome.agent)
         if self.changes is not None:
@@ -119,6 +120,11 @@ class AnswerRecords:
             if self.changes is not None:
                 await self.changes.drop(tx, f"turn/{asked.question.item.id}", "not_shown")
             await turns.forget(tx, asked.question.item.id)
+
+
+def _rounds(asked: Asked) -> int:
+    """The model's replies."""
+    return sum(isinstance(message, AgentMessage) for message in asked.did)
 
 
 def refusal_record(item: InboxItem, words: str, *, episode: int) -> TurnRecord:

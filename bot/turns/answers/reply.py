@@ -150,7 +150,7 @@ class Reply:
     def _finished(self, event: ToolFinished) -> None:
         if event.code == TOO_MANY_CALLS:
             self._refused.add(event.name)
-        elif event.name == ESCALATE:
+        elif event.ends or event.name == ESCALATE:
             self.wants_person = self.wants_person or event.broke
             self.has_person = self.has_person or event.ok
         elif event.name == SEARCH:
