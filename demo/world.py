@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from demo.house.server import House, open_house
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
 from demo.ports import free_port
 from demo.program import Program
+from demo.shop.faults import Fault
 from demo.shop.server import Call, Shop, open_shop
 from demo.tour import build_tour
 from local_slack.manifest import read_manifest
@@ -36,6 +38,12 @@ POLICY_FILE = ROOT / "demo" / "policy.yml"
 HOUSE_FILE = ROOT / "demo" / "house" / "shop.yml"
 """How Frontdesk reaches the house system of demo/house."""
 SHOPS = ("shop", "house")
+SHOP_FAULTS = {
+    "The shop makes the next change, and its answer is lost": "act_then_500",
+    "The shop takes three seconds for its next answer": "slow",
+    "The shop answers the next request with an error": "error",
+}
+"""What the faults menu says -> the fault of the shop (demo/shop/faults.py)."""
 HINT = "Write as a customer, answer as an agent, or play the tour."
 LINK_HOSTS = "help.example.com"
 COMMAND = (sys.executable, "-P", "-m", "bot", "serve")
@@ -154,6 +162,7 @@ async def open_world(
                     hint=HINT,
                     notice=notice,
                     tour=build_tour(program, changed, pace=tour_pace),
+                    behind={words: partial(shop.add_fault, Fault(kind)) for words, kind in SHOP_FAULTS.items()},
                     config=read_manifest(manifest) | {"team": {"name": _shop_name()}},
                 )
             )

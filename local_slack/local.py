@@ -5,7 +5,7 @@ Every path under `/_` wants the secret of this run (see local_slack.server); not
 
 import inspect
 from base64 import b64decode
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -114,10 +114,12 @@ class LocalApi:
         faults: Faults,
         *,
         break_sockets: Callable[[str], None],
+        behind: Mapping[str, Callable[[], None]] | None = None,
     ) -> None:
         self._workspace = workspace
         self._faults = faults
         self._break_sockets = break_sockets
+        self._behind = behind or {}
         self._administration = Administration(workspace)
 
     def routes(self) -> list[web.RouteDef]:
@@ -207,7 +209,8 @@ class LocalApi:
         `{"downloads", "count"}`: one of DOWNLOAD_FAULTS;
         `{"sockets", "count"}`: one of NEW_SOCKET_FAULTS, SOCKET_FAULTS and DISCONNECT_REASONS;
         `{"stream", "channel"}`: the running stream of this ts ("*": all of them, or all of the channel) ends as if of
-        age; `{"clear": true}`: what is still to come does not happen.
+        age; `{"behind"}`: what befalls something behind the app, in the words of `open_workspace(behind=…)`;
+        `{"clear": true}`: what is still to come does not happen, but for what is behind the app.
         """
         try:
             given = await _body(request)
@@ -223,9 +226,9 @@ class LocalApi:
 
     def _arm(self, given: Json) -> None:
         given = {name: value for name, value in given.items() if name != "said"}
-        kinds = given.keys() & {"method", "deliveries", "downloads", "sockets", "stream", "clear"}
+        kinds = given.keys() & {"method", "deliveries", "downloads", "sockets", "stream", "behind", "clear"}
         if len(kinds) != 1:
-            raise ValueError("give one of method, deliveries, downloads, sockets, stream, clear")
+            raise ValueError("give one of method, deliveries, downloads, sockets, stream, behind, clear")
         match kinds.pop():
             case "clear":
                 self._faults.clear()
@@ -244,6 +247,9 @@ class LocalApi:
             case "downloads":
                 _only(given, "downloads", "count")
                 self._faults.downloads[one_of(given["downloads"], DOWNLOAD_FAULTS)] += count_of(given)
+            case "behind":
+                _only(given, "behind")
+                self._behind[one_of(given["behind"], self._behind)]()
             case "stream":
                 _only(given, "stream", "channel")
                 self._end_streams(str(given["stream"]), given.get("channel"))

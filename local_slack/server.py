@@ -6,7 +6,7 @@
 import asyncio
 import hmac
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ async def open_workspace(
     notice: str = "",
     keep: Path | None = None,
     tour: Tour | None = None,
+    behind: Mapping[str, Callable[[], None]] | None = None,
 ) -> AsyncIterator[Workspace]:
     """Serve a seeded workspace until the block ends.
 
@@ -62,7 +63,8 @@ async def open_workspace(
     `/_local/*`. Tokens and secrets that are not given are new. With `events_url` the app is reached by signed HTTP,
     otherwise by Socket Mode. `rules` overrides `rate_limits`. `config` is what local_slack.seed.configure takes,
     `hint` a line for the page about what one can do in it, `notice` one about who really answers, `tour` what the page
-    plays by itself.
+    plays by itself. `behind` is what can befall what stands behind the app: a sentence for the faults menu -> what
+    makes it happen the next time.
     With `keep` the workspace is kept in that file; its tokens and secrets count unless others are given.
     Raises ValueError for an address that is not loopback or a file that is no workspace, OSError for an address that is
     taken.
@@ -85,14 +87,20 @@ async def open_workspace(
             await stack.enter_async_context(kept(workspace, keep))
         sockets = SocketMode(workspace, faults)
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[_guard(workspace)])
-        local = LocalApi(workspace, faults, break_sockets=sockets.break_all)
+        local = LocalApi(workspace, faults, break_sockets=sockets.break_all, behind=behind)
         app.add_routes([*WebApi(workspace, faults).routes(), *interactivity.routes(), *local.routes()])
         app.add_routes(
             [
                 *Transfers(workspace, faults).routes(),
                 *sockets.routes(),
                 *pictures.routes(workspace),
-                *page.routes(workspace, hint=hint, notice=notice, tour=tour, breaking=Breaking(faults, local.arm)),
+                *page.routes(
+                    workspace,
+                    hint=hint,
+                    notice=notice,
+                    tour=tour,
+                    breaking=Breaking(faults, local.arm, tuple(behind or ())),
+                ),
                 *routes,
             ]
         )

@@ -45,7 +45,7 @@ def document(
         _top_bar(screen, picture, (hint, notice), tour, breaking),
         strip(tour) if tour.journeys else None,
         element("main", {"class": "halves"}, [_half(side, picture) for side in SIDES]),
-        panel(screen.workspace.app.name, world) if breaking else None,
+        panel(screen.workspace.app.name, world, breaking.behind) if breaking else None,
         _inspector(),
         element("div", {"id": "toasts", "role": "status", "aria-live": "polite"}),
         element("dialog", {"id": "confirm"}),

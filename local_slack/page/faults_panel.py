@@ -76,12 +76,16 @@ class Breaking:
     """Those that are still to come."""
     arm: Callable[[Json], None]
     """Takes what `POST /_local/fault` takes."""
+    behind: tuple[str, ...] = ()
+    """What can befall what stands behind the app, in words."""
 
 
 def chosen(given: Mapping[str, object]) -> Json:
     """One of the panel's sentences as a fault. Raises KeyError for what none of them says."""
     if "stream" in given:
         return {"stream": "*", "said": BREAK_OFF}
+    if "behind" in given:
+        return {"behind": string(given["behind"])}
     if "do" in given:
         do = string(given["do"])
         fault = {"method": string(given.get("method")) or "*", "do": do, "seconds": SECONDS.get(do, 1)}
@@ -108,8 +112,11 @@ def draw(workspace: Workspace, faults: Faults) -> dict[str, Html]:
     }
 
 
-def panel(app: str, controls: tuple[str, ...]) -> Html:
-    """The panel, its changing parts still empty. `controls`: what can be done to the app's process."""
+def panel(app: str, controls: tuple[str, ...], behind: Iterable[str] = ()) -> Html:
+    """The panel, its changing parts still empty.
+
+    `controls`: what can be done to the app's process. `behind`: what can befall what stands behind the app.
+    """
     close = {"type": "button", "class": "tool", "data-panel": "faults", "aria-label": "Close the faults"}
     head = element(
         "header",
@@ -128,6 +135,10 @@ def panel(app: str, controls: tuple[str, ...]) -> Html:
             element("input", {"type": "hidden", "name": "stream", "value": "*"}),
             f"The answers that are being written {BREAK_OFF}",
         ),
+    ]
+    sentences += [
+        _sentence("behind", element("input", {"type": "hidden", "name": "behind", "value": each}), each)
+        for each in behind
     ]
     process = [_control(each, app) for each in controls]
     if process:
@@ -268,6 +279,8 @@ def _said(fault: Json) -> str:
     said = string(fault.get("said")) or string(fault.get("do") or fault.get("deliveries") or fault.get("sockets"))
     if "sockets" in fault:
         return f"{'Armed' if fault['sockets'] in NEW_SOCKET_FAULTS else 'Now'}: the connection {said}."
+    if "behind" in fault:
+        return f"Armed: {string(fault['behind'])}."
     if "stream" in fault:
         return f"Now: the answers that are being written {said}."
     count = fault.get("count", 1)

@@ -27,7 +27,7 @@ async def says(workspace: Workspace, *texts: str) -> None:
 
 async def test_a_fault_that_is_not_known_is_refused_in_words(workspace: Workspace) -> None:
     table: list[tuple[dict[str, object], str]] = [
-        ({"weather": "rain"}, "give one of method, deliveries, downloads, sockets, stream, clear"),
+        ({"weather": "rain"}, "give one of method, deliveries, downloads, sockets, stream, behind, clear"),
         ({"method": "chat.update", "sockets": "cut"}, "give one of"),
         ({"method": "chat.update"}, "missing field 'do'"),
         ({"method": "chat.sing", "do": "500"}, "unknown method 'chat.sing'"),
@@ -37,6 +37,7 @@ async def test_a_fault_that_is_not_known_is_refused_in_words(workspace: Workspac
         ({"method": "chat.update", "do": "500", "count": True}, "count must be"),
         ({"method": "chat.update", "do": "slow", "seconds": "soon"}, "seconds must be"),
         ({"deliveries": "eat"}, "unknown fault 'eat'; known are drop, duplicate, forget, hasty, hold, reorder"),
+        ({"behind": "rain"}, "unknown fault 'rain'"),
         ({"deliveries": "drop", "seconds": 1}, "unknown field 'seconds'"),
         ({"sockets": "melt"}, "unknown fault 'melt'; known are mute"),
         ({"stream": "1.1"}, "no such stream is running: '1.1'"),
@@ -58,6 +59,16 @@ async def test_a_rate_limit_asks_for_whatever_wait_it_is_told(
     assert limited.value.response.status_code == 429
     assert limited.value.response.headers.get("Retry-After", "") == asked
     await client.auth_test()
+
+
+async def test_what_stands_behind_the_app_is_broken_in_the_words_of_who_knows_it() -> None:
+    closed: list[bool] = []
+    async with open_workspace(behind={"The shop is closed": lambda: closed.append(True)}) as workspace:
+        await breaks(workspace, behind="The shop is closed")
+        assert closed == [True]
+        page = f"{workspace.url}/?secret={workspace.secret}"
+        async with aiohttp.ClientSession() as http, http.get(page) as answer:
+            assert "The shop is closed" in await answer.text()
 
 
 async def test_a_running_stream_is_killed_and_others_go_on(workspace: Workspace, client: AsyncWebClient) -> None:

@@ -100,6 +100,15 @@ async def test_a_lost_delivery_comes_again_and_the_menu_tells_it(page: Page) -> 
     await shoot(page, "faults-2-recovered")
 
 
+async def test_the_shop_is_broken_from_the_menu_too(page: Page) -> None:
+    await page.locator(".bar [data-panel=faults]").click()
+    shop = page.locator("#faults form[data-fault=behind]").first
+    await shop.get_by_role("button").click()
+    said = "Armed: The shop makes the next change, and its answer is lost."
+    await expect(page.locator("#faults-followed")).to_contain_text(said)
+    await shoot(page, "faults-3-shop")
+
+
 async def test_the_bot_is_killed_and_restarted_from_the_menu(page: Page) -> None:
     await page.locator(".bar [data-panel=faults]").click()
     await page.locator("#faults [data-world=kill]").click()
