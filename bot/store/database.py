@@ -38,6 +38,7 @@ from bot.errors import ConfigurationError, StoreUnavailable, Unstorable
 from bot.failpoints import failpoint
 from bot.store import sqlite_file
 from bot.store.addresses import POSTGRES, SQLITE
+from bot.store.sqlite_connection import Connection as SqliteConnection
 from bot.store.statements import lock
 from bot.store.turnstile import Turnstile
 
@@ -266,13 +267,24 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
             raise ConfigurationError(
                 [f"the database's folder {path.parent} cannot be made ({error.strerror})"]
             ) from None
+
+    def connect() -> sqlite3.Connection:
+        place = f"file:{path}?mode=ro" if read_only else str(path)
+        # The driver's own BEGIN would come too late and would never be IMMEDIATE.
+        return sqlite3.connect(place, uri=read_only, isolation_level=None, factory=_SqliteConnection)
+
+    async def open_connection() -> SqliteConnection:
+        connection = SqliteConnection(connect)
+        await connection
+        return connection
+
     engine = create_async_engine(
-        f"{SQLITE}file:{path}?mode=ro&uri=true" if read_only else url,
+        SQLITE,
+        async_creator=open_connection,
         poolclass=AsyncAdaptedQueuePool,
         pool_size=1,
         max_overflow=0,
         pool_timeout=POOL_TIMEOUT,
-        connect_args={"factory": _SqliteConnection},
         # An error's text would contain what customers wrote.
         hide_parameters=True,
     )
@@ -304,8 +316,6 @@ def _prepare_sqlite(engine: AsyncEngine, *, read_only: bool) -> None:
 
     @event.listens_for(engine.sync_engine, "connect")
     def set_pragmas(connection: Any, _record: object) -> None:
-        # The driver's own BEGIN comes too late and is never IMMEDIATE.
-        connection.isolation_level = None
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
         cursor.execute("PRAGMA foreign_keys=ON")
@@ -318,7 +328,8 @@ def _prepare_sqlite(engine: AsyncEngine, *, read_only: bool) -> None:
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin_transaction(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        driver: Any = connection.connection.driver_connection
+        driver.begin(begin)
 
 
 @asynccontextmanager
