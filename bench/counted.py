@@ -30,8 +30,9 @@ async def counted(serving: Awaitable[object]) -> None:
         # SQLite's transactions are begun by a statement of ours.
         done["statements"] += not statement.startswith("BEGIN")
 
-    def count_transaction(_connection: Connection) -> None:
-        done["transactions"] += 1
+    def count_transaction(connection: Connection) -> None:
+        # A statement without a transaction is counted as a statement.
+        done["transactions"] += not connection.get_execution_options().get("is_reading")
 
     event.listen(Engine, "before_cursor_execute", count_statement)
     event.listen(Engine, "begin", count_transaction)

@@ -109,7 +109,7 @@ class ActionRunner:
     async def _look(self) -> None:
         now = self.stepping.clock.now()
         is_counted = now >= self._count_next
-        async with self.stepping.database.transaction() as tx:
+        async with self.stepping.database.reading() as tx:
             if not is_counted and not await actions.any_moves(tx):
                 return
             ended = await actions.due_by(tx, now, states=("offered", "approving"), limit=MOST)

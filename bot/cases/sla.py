@@ -69,7 +69,7 @@ class SlaTimers:
             return
         now = self.stepping.clock.now()
         states = ("resolved", *WAITING) if self.stepping.targets.hours.is_open(now) else ("resolved",)
-        async with self.stepping.database.transaction() as tx:
+        async with self.stepping.database.reading() as tx:
             found = await cases.due_by(tx, now, states=states, limit=MAX_CASES)
         for case in found:
             try:

@@ -130,7 +130,7 @@ class Budgets:
         async with self.database.transaction() as tx:
             # Without a cap for the workspace, customers need not wait for each other.
             await lock(tx, f"budget/{team}" if self.workspace_daily is not None else f"budget/{team}/{customer}")
-            if await turns.recall(tx, item.id):
+            if item.fence > 1 and await turns.recall(tx, item.id):
                 return None
             cap = self._passed(await spending.spent(tx, team, customer, since=since))
             if cap is None:

@@ -59,7 +59,7 @@ class Identities:
 
     async def locale(self, user: SlackUser) -> str:
         """The language that the person chose on the Home tab, else the locale of their profile."""
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             return await preferences.language(tx, user.id) or user.locale
 
     async def _with_shop(self, customer: Customer, email: str, orders: OrderBackend) -> Customer:

@@ -279,7 +279,7 @@ class Fleet:
         So a row that crashes the process does not use up the tries of all the others.
         """
         try:
-            async with self._database.transaction() as tx:
+            async with self._database.reading() as tx:
                 is_suspect = await inbox.is_suspect(tx, item_id)
         except StoreUnavailable:
             # The turn waits for the same database anyway. After the next crash the row is checked again.
@@ -313,7 +313,7 @@ class Fleet:
         return True
 
     async def _take_over(self) -> None:
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             alive = await leases.alive(tx, now=self._clock.now())
             at_work = await handover.at_work(tx, QUEUE)
         dead = {member for _, member in at_work} - alive - {self._member}

@@ -94,7 +94,7 @@ class Interrupts:
             if not self._running:
                 continue
             try:
-                async with database.transaction() as tx:
+                async with database.reading() as tx:
                     found = await interrupts.find_requested(tx, list(self._running))
             except StoreUnavailable:
                 continue

@@ -194,7 +194,7 @@ class Outbox:
             await outbox.add(tx, outgoing, now=self._clock.now())
         while True:
             self.wake()
-            async with self._database.transaction() as tx:
+            async with self._database.reading() as tx:
                 row = await outbox.by_key(tx, outgoing.key)
             if row is None:
                 raise Silenced(outgoing.key)
@@ -221,7 +221,7 @@ class Outbox:
             rows: list[OutboxRow] = []
             if limit > 0:
                 left = [*self._stuck, *await self._channels_of_others()]
-                async with self._database.transaction() as tx:
+                async with self._database.reading() as tx:
                     rows = await outbox.heads(tx, besides=self._busy, channels=left, limit=limit)
             channels = dict.fromkeys(row.channel for row in rows)
             await self._leave_channels(besides={*channels, *(channel for channel, _ in self._busy)})

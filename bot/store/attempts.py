@@ -6,11 +6,15 @@ out here: everything that an attempt stores is written in a transaction that che
 working_on   this task, and the tasks it starts, work on the row as this attempt
 hold         refuse the transaction if that attempt is no longer the latest
 hold_row     the same for a given row and attempt
+confirm      the database has just said that the attempt is the latest
+is_sure      it has said so within a second
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,14 +22,26 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.errors import Superseded
 from bot.store import schema
 
-_CURRENT: ContextVar[tuple[int, int] | None] = ContextVar("attempt", default=None)
-"""The row and its fence. None outside of a turn. Tasks inherit it."""
+SURE_SECONDS = 1.0
+"""How long an attempt counts as the latest after the database has said so. A later one begins only after a lease has
+expired, which takes many times as long. A process that was frozen meanwhile finds out by its clock."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    row: int
+    fence: int
+    confirmed_at: float
+
+
+_CURRENT: ContextVar[_Attempt | None] = ContextVar("attempt", default=None)
+"""The row and its fence. None outside of a turn. Tasks inherit it, and share what one of them finds out."""
 
 
 @contextmanager
 def working_on(row: int, fence: int) -> Iterator[None]:
-    """What is done in this context is done by this attempt at the row."""
-    before = _CURRENT.set((row, fence))
+    """What is done in this context is done by this attempt at the row, which has just begun."""
+    before = _CURRENT.set(_Attempt(row, fence, time.monotonic()))
     try:
         yield
     finally:
@@ -39,7 +55,22 @@ async def hold(tx: AsyncConnection) -> None:
         Superseded: a later attempt has begun.
     """
     if current := _CURRENT.get():
-        await hold_row(tx, *current)
+        await hold_row(tx, current.row, current.fence)
+
+
+def confirm(row: int, fence: int) -> None:
+    """The database has just said that this attempt at the row is the latest."""
+    current = _CURRENT.get()
+    if current is not None and (current.row, current.fence) == (row, fence):
+        current.confirmed_at = time.monotonic()
+
+
+def is_sure(row: int, fence: int) -> bool:
+    """Whether this attempt at the row was the latest within the last second. False outside of its turn."""
+    current = _CURRENT.get()
+    if current is None or (current.row, current.fence) != (row, fence):
+        return False
+    return time.monotonic() - current.confirmed_at < SURE_SECONDS
 
 
 async def hold_row(tx: AsyncConnection, row: int, fence: int) -> None:

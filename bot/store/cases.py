@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, delete, func, select, union_all, update
+from sqlalchemy import Row, Select, delete, func, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -208,13 +208,18 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
     A thread has at most one, because no other is opened while there is one.
     """
     table = schema.kase
-    own = select(table.c.id).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
-    into = select(table.c.merged_into).where(table.c.thread == thread.key, table.c.state == MERGED)
     # Not in one condition with `or`, because a database would then read all cases.
-    ids = union_all(own, into).subquery()
+    ids = union_all(*_open_ids(thread)).subquery()
     found = select(table).where(table.c.id.in_(select(ids.c.id)), table.c.state.in_(OPEN_STATES))
     row = (await tx.execute(found)).one_or_none()
     return as_case(row) if row else None
+
+
+def _open_ids(thread: ThreadRef) -> tuple[Select[Any], Select[Any]]:
+    """The ids of the thread's own open cases, and of those into which its own were merged."""
+    table = schema.kase
+    own = select(table.c.id).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
+    return own, select(table.c.merged_into).where(table.c.thread == thread.key, table.c.state == MERGED)
 
 
 async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
@@ -223,6 +228,17 @@ async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
     statement = select(table).where(table.c.thread == thread.key).order_by(table.c.id.desc()).limit(1)
     row = (await tx.execute(statement)).one_or_none()
     return as_case(row) if row else None
+
+
+async def open_or_latest(tx: AsyncConnection, thread: ThreadRef) -> tuple[Case | None, Case | None]:
+    """The open case, as `find_open` finds it, or the thread's latest case. One of the two is None."""
+    table = schema.kase
+    latest = select(func.max(table.c.id)).where(table.c.thread == thread.key)
+    ids = union_all(*_open_ids(thread), latest).subquery()
+    found = [as_case(row) for row in await tx.execute(select(table).where(table.c.id.in_(select(ids.c[0]))))]
+    is_open = next((case for case in found if case.state in OPEN_STATES), None)
+    ended = max((case for case in found if case.thread == thread), key=lambda case: case.id, default=None)
+    return is_open, None if is_open else ended
 
 
 async def merged_into(tx: AsyncConnection, case_id: int) -> list[Case]:

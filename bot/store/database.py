@@ -1,12 +1,13 @@
 """The database: opening it, bringing its schema up to date, and transactions.
 
-Database        `transaction()` is the only way in
+Database        `transaction()` and, for looks that change nothing, `reading()` are the only ways in
 open_database   open it by its address: SQLite for one process, Postgres for several
 open_kept       open an existing one, for commands that run next to the server
 
-SQLite runs with WAL, synchronous=FULL (an acknowledged row survives a power cut), foreign keys, and one connection,
-so that writes of this process never collide. Writers begin IMMEDIATE: a transaction that first reads and then writes
-cannot fail half-way with BUSY_SNAPSHOT, and no one writes in between.
+SQLite runs with WAL, synchronous=FULL (an acknowledged row survives a power cut), foreign keys, and one connection
+for transactions, so that writes of this process never collide. A second one reads and waits for no writer. Writers
+begin IMMEDIATE: a transaction that first reads and then writes cannot fail half-way with BUSY_SNAPSHOT, and no one
+writes in between.
 
 Postgres runs at READ COMMITTED with a few connections. Code that first reads and then writes does one of two things.
 It compares when it changes the row (`update … where version = …`), or it takes a lock for the whole transaction
@@ -74,19 +75,31 @@ NEEDS_FLEET = "DATABASE_URL: Postgres needs more packages: pip install frontdesk
 NO_ADDRESS = "DATABASE_URL: this is no address of a Postgres database"
 
 
+READING = {"is_reading": True}
+"""The execution option of connections that begin no transaction."""
 Transaction = AsyncConnection
 """What the functions of bot/store take. Other modules use this name instead of SQLAlchemy's."""
 
 
 class Database:
-    """One engine; `transaction()` is the only way in."""
+    """`transaction()` and `reading()` are the only ways in."""
 
     def __init__(
-        self, engine: AsyncEngine, *, places: int, migrating: AsyncEngine | None = None, file: Path | None = None
+        self,
+        engine: AsyncEngine,
+        *,
+        places: int,
+        readers: AsyncEngine | None = None,
+        migrating: AsyncEngine | None = None,
+        file: Path | None = None,
     ) -> None:
-        """`places` is the number of transactions at the same time. `file` is SQLite's."""
+        """`places` is the number of transactions at the same time. `readers` has connections of its own, or none.
+        `file` is SQLite's.
+        """
         self._engine = engine
         self._turnstile = Turnstile(places)
+        self._readers = readers or engine.execution_options(isolation_level="AUTOCOMMIT", **READING)
+        self._readers_turnstile = Turnstile(1) if readers else self._turnstile
         self._migrating = migrating or engine
         self._file = file
         self.is_new = False
@@ -101,13 +114,31 @@ class Database:
                 connection broke during the commit itself. So code that repeats the work must check what is there.
             Unstorable: the database is fine, but it cannot store the values.
         """
+        async with self._let_in(self._engine, self._turnstile, urgent=urgent) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """Read without a transaction: no lock is taken, and nothing is committed. Each statement sees what was
+        committed before it. For what belongs together, or is followed by a change, use `transaction`.
+
+        Raises:
+            StoreUnavailable: as `transaction` does.
+        """
+        async with self._let_in(self._readers, self._readers_turnstile, urgent=False) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _let_in(
+        self, engine: AsyncEngine, turnstile: Turnstile, *, urgent: bool
+    ) -> AsyncIterator[AsyncConnection]:
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self._turnstile.passing(urgent=urgent, seconds=POOL_TIMEOUT))
+                await stack.enter_async_context(turnstile.passing(urgent=urgent, seconds=POOL_TIMEOUT))
             except TimeoutError:
                 raise StoreUnavailable("every connection was busy for too long") from None
             try:
-                async with _transaction(self._engine) as connection:
+                async with _transaction(engine) as connection:
                     yield connection
             except (StatementError, UnicodeError, OverflowError) as error:
                 if not _is_about_data(error):
@@ -268,31 +299,37 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
                 [f"the database's folder {path.parent} cannot be made ({error.strerror})"]
             ) from None
 
-    def connect() -> sqlite3.Connection:
-        place = f"file:{path}?mode=ro" if read_only else str(path)
-        # The driver's own BEGIN would come too late and would never be IMMEDIATE.
-        return sqlite3.connect(place, uri=read_only, isolation_level=None, factory=_SqliteConnection)
+    async with AsyncExitStack() as stack:
 
-    async def open_connection() -> SqliteConnection:
-        connection = SqliteConnection(connect)
-        await connection
-        return connection
+        def build(begin: str, *, is_for_reading: bool) -> AsyncEngine:
+            place = f"file:{path}?mode=ro" if is_for_reading else str(path)
 
-    engine = create_async_engine(
-        SQLITE,
-        async_creator=open_connection,
-        poolclass=AsyncAdaptedQueuePool,
-        pool_size=1,
-        max_overflow=0,
-        pool_timeout=POOL_TIMEOUT,
-        # An error's text would contain what customers wrote.
-        hide_parameters=True,
-    )
-    _prepare_sqlite(engine, read_only=read_only)
-    try:
-        yield Database(engine, places=1, file=path)
-    finally:
-        await engine.dispose()
+            def connect() -> sqlite3.Connection:
+                # The driver's own BEGIN would come too late and would never be IMMEDIATE.
+                return sqlite3.connect(place, uri=is_for_reading, isolation_level=None, factory=_SqliteConnection)
+
+            async def open_connection() -> SqliteConnection:
+                connection = SqliteConnection(connect, begin=begin)
+                await connection
+                return connection
+
+            engine = create_async_engine(
+                SQLITE,
+                async_creator=open_connection,
+                poolclass=AsyncAdaptedQueuePool,
+                pool_size=1,
+                max_overflow=0,
+                pool_timeout=POOL_TIMEOUT,
+                # An error's text would contain what customers wrote.
+                hide_parameters=True,
+            )
+            stack.push_async_callback(engine.dispose)
+            _prepare_sqlite(engine, is_for_reading=is_for_reading)
+            return engine
+
+        engine = build("BEGIN" if read_only else "BEGIN IMMEDIATE", is_for_reading=read_only)
+        readers = build("", is_for_reading=True).execution_options(**READING)
+        yield Database(engine, places=1, readers=readers, file=path)
 
 
 class _SqliteConnection(sqlite3.Connection):
@@ -311,15 +348,13 @@ class _SqliteConnection(sqlite3.Connection):
             super().close()
 
 
-def _prepare_sqlite(engine: AsyncEngine, *, read_only: bool) -> None:
-    begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"
-
+def _prepare_sqlite(engine: AsyncEngine, *, is_for_reading: bool) -> None:
     @event.listens_for(engine.sync_engine, "connect")
     def set_pragmas(connection: Any, _record: object) -> None:
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
         cursor.execute("PRAGMA foreign_keys=ON")
-        if not read_only:
+        if not is_for_reading:
             cursor.execute("PRAGMA journal_mode=WAL")
             cursor.execute("PRAGMA synchronous=FULL")
             # What is deleted is overwritten, not only forgotten.
@@ -329,7 +364,7 @@ def _prepare_sqlite(engine: AsyncEngine, *, read_only: bool) -> None:
     @event.listens_for(engine.sync_engine, "begin")
     def begin_transaction(connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection
-        driver.begin(begin)
+        driver.begin()
 
 
 @asynccontextmanager

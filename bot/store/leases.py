@@ -138,7 +138,7 @@ class Membership:
         """The names with this beginning that `hold` would refuse now."""
         if self._is_alone:
             return set()
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             return await held_by_others(tx, prefix, self.id, now=self._clock.now())
 
     async def let_go(self, name: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
@@ -27,6 +27,8 @@ from bot.telemetry import Metrics
 Purpose = Literal["answer", "danger", "summary", "draft", "article"]
 """The purpose of the request: a customer's answer, whether their message shows danger, the summary of a long
 conversation, drafts for staff, or a suggested article."""
+OF_CUSTOMERS: tuple[Purpose, ...] = ("answer", "danger", "summary")
+"""The purposes that count towards a customer's budget."""
 By = Literal["day", "customer", "thread", "model", "purpose"]
 """What totals are grouped by."""
 
@@ -125,7 +127,7 @@ async def cost_of_customer(tx: AsyncConnection, team: str, customer: str, *, sin
         table.c.customer == customer,
         table.c.at >= since,
         table.c.team == team,
-        table.c.purpose.in_(("answer", "danger", "summary")),
+        table.c.purpose.in_(OF_CUSTOMERS),
     )
 
 
@@ -171,8 +173,12 @@ async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) 
         .where(inbox.c.state == "new", inbox.c.team == team, journal.c.name == SET_ASIDE)
     )
     aside = [(row.author, float(row.value["cost"])) for row in await tx.execute(statement)]
-    by_all = await cost_of_workspace(tx, team, since=since)
-    by_one = await cost_of_customer(tx, team, customer, since=since)
+    table = schema.spending
+    theirs = and_(table.c.customer == customer, table.c.purpose.in_(OF_CUSTOMERS))
+    sums = select(
+        func.coalesce(func.sum(table.c.cost), 0.0), func.coalesce(func.sum(case((theirs, table.c.cost))), 0.0)
+    ).where(table.c.at >= since, table.c.team == team)
+    by_all, by_one = (await tx.execute(sums)).one()
     return DailySpending(
         by_all + sum(cost for _, cost in aside), by_one + sum(cost for author, cost in aside if author == customer)
     )

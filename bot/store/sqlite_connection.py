@@ -20,47 +20,47 @@ READ_AT_ONCE = 64
 class Connection(aiosqlite.Connection):
     """One connection. SQLAlchemy's aiosqlite dialect uses it like aiosqlite's own."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], *, begin: str) -> None:
+        """`begin` is the statement that begins a transaction. Without one, each statement is a transaction."""
         super().__init__(connect, READ_AT_ONCE)
-        self._begin = ""
+        self._begin = begin
+        self._is_to_begin = False
         # Otherwise the process would not end while a connection is open.
         self._thread.daemon = True
 
-    def begin(self, statement: str) -> None:
-        """Begin a transaction with `statement` when the next statement is executed, in the same visit."""
-        self._begin = statement
+    def begin(self) -> None:
+        """Begin a transaction when the next statement is executed, in the same visit."""
+        self._is_to_begin = bool(self._begin)
 
     def cursor(self) -> Any:
         """A cursor, as `async with` and its `execute` make it. It does not visit the thread before that."""
         return Cursor(self)
 
     async def commit(self) -> None:
-        """Commit. A transaction without a statement has never begun."""
-        if not self._take_begin():
+        """Commit, unless no transaction has begun."""
+        self._is_to_begin = False
+        if self.in_transaction:
             await super().commit()
 
     async def rollback(self) -> None:
-        """Roll back. A transaction without a statement has never begun."""
-        if not self._take_begin():
+        """Roll back, unless no transaction has begun."""
+        self._is_to_begin = False
+        if self.in_transaction:
             await super().rollback()
 
     async def visit(self, execute: Callable[[sqlite3.Cursor], object]) -> tuple[sqlite3.Cursor, Rows]:
         """Execute on the thread. Return the closed cursor and its rows."""
-        begin = self._take_begin()
+        begin, self._is_to_begin = self._is_to_begin, False
 
         def visit() -> tuple[sqlite3.Cursor, Rows]:
             if begin:
-                self._conn.execute(begin)
+                self._conn.execute(self._begin)
             with closing(self._conn.cursor()) as cursor:
                 execute(cursor)
                 return cursor, cursor.fetchall() if cursor.description else []
 
         done: tuple[sqlite3.Cursor, Rows] = await self._execute(visit)  # type: ignore[no-untyped-call]
         return done
-
-    def _take_begin(self) -> str:
-        begin, self._begin = self._begin, ""
-        return begin
 
 
 class Cursor:

@@ -219,6 +219,7 @@ async def look_up(tx: AsyncConnection, turn: int, name: str, *, attempt: int) ->
     row = (await tx.execute(select(inbox.c.fence, table.c.value).select_from(steps).where(inbox.c.id == turn))).one()
     if row.fence != attempt:
         raise Superseded(f"attempt {attempt} at row {turn}: {row.fence} has begun")
+    attempts.confirm(turn, attempt)
     return row.value
 
 
@@ -254,6 +255,7 @@ async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attem
     )
     if (await tx.execute(statement.returning(table.c.turn))).scalar_one_or_none() is None:
         raise Superseded(f"attempt {attempt} at row {turn}: a later one has begun")
+    attempts.confirm(turn, attempt)
 
 
 def _storable(name: str) -> str:

@@ -201,7 +201,7 @@ class CustomerMessages:
         try:
             await asyncio.wait({asking}, timeout=WAITING_SIGN_DELAY)
             if not asking.done() and not is_unasked:
-                async with self.database.transaction() as tx:
+                async with self.database.reading() as tx:
                     case = await case_rows.find_open(tx, item.thread)
                 if case is None:
                     await self.sessions.show_work(item, await self.notices.language(item))
@@ -220,10 +220,10 @@ class CustomerMessages:
             if before and says_stop(item.words):
                 # A stop word can be the same in several languages.
                 language = self.sentences.language_for(before)
-            await threads.set_language(tx, item.thread, language)
-            state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
-            case = await case_rows.find_open(tx, item.thread)
-            ended = None if case else await case_rows.latest_of(tx, item.thread)
+            if language != before:
+                await threads.set_language(tx, item.thread, language)
+            state = replace(known or ThreadState("", language, 0, ""), language=language)
+            case, ended = await case_rows.open_or_latest(tx, item.thread)
             actions = await action_rows.of_thread(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)

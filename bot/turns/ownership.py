@@ -43,7 +43,7 @@ class EpochReader:
         while self._wanted:
             wanted, self._wanted = self._wanted, {}
             try:
-                async with self._database.transaction() as tx:
+                async with self._database.reading() as tx:
                     found = await threads.epochs_of(tx, wanted)
             except Exception as error:  # noqa: BLE001 - every caller gets it
                 for each in wanted.values():

@@ -117,7 +117,7 @@ class TurnSessions:
         return None
 
     async def _status(self, thread: ThreadRef) -> SessionStatus:
-        async with self.database.transaction() as tx:
+        async with self.database.reading() as tx:
             return "active" if await cases.find_open(tx, thread) is None else "suspended"
 
 

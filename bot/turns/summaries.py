@@ -120,7 +120,7 @@ class Summaries:
     async def catch_up(self, item: InboxItem) -> None:
         """Summarize what is due, after the item's turn has ended. If the database is away, it is only logged."""
         try:
-            async with self.database.transaction() as tx:
+            async with self.database.reading() as tx:
                 state = await threads.find_thread(tx, item.thread)
                 episode = await self.read(tx, item.thread, state) if state else None
             if episode and not self._is_paused(episode, item.thread) and (older := self._older(episode)):

@@ -22,3 +22,8 @@ class Unwell(Database):
             raise RuntimeError("never thought of")
         async with self._database.transaction(urgent=urgent) as tx:
             yield tx
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        async with self.transaction() as tx:
+            yield tx

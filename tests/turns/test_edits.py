@@ -192,6 +192,11 @@ class Dying(Database):
         async with self._database.transaction(urgent=urgent) as tx:
             yield tx
 
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        async with self.transaction() as tx:
+            yield tx
+
     async def scrub(self) -> None:
         await self._database.scrub()
 

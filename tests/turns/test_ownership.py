@@ -18,7 +18,7 @@ THREADS = [ThreadRef(TEAM, "D0CUSTOMERA", f"{number}.1") for number in range(1, 
 
 
 class Counted:
-    """A database whose transactions are counted, wait, and fail when they are told to."""
+    """A database whose readings are counted, wait, and fail when they are told to."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -29,13 +29,13 @@ class Counted:
         self.may_end.set()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        """As Database.transaction."""
+    async def reading(self) -> AsyncIterator[Transaction]:
+        """As Database.reading."""
         self.looks += 1
         self.has_begun.set()
         if self.is_away:
             raise StoreUnavailable("out_of_hours")
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             yield tx
             found = self.may_end
         await found.wait()

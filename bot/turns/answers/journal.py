@@ -1,8 +1,9 @@
 """The journal of one running turn: a finished step is stored once and never repeated after a restart.
 
-Every step begins with one query. It finds the step's value, and whether a later attempt has taken the turn over. The
-step ends with a record, which an older attempt cannot write (fencing). So a process that was frozen repeats nothing
-if it wakes up after another one took over its work.
+Every step begins with a check whether a later attempt has taken the turn over: one query, which also finds the step's
+value. It is left out if the database has said within a second that there is none, as each record does. The step ends
+with a record, which an older attempt cannot write (fencing). So a process that was frozen repeats nothing if it wakes
+up after another one took over its work. What customers see and what changes something outside is always checked.
 """
 
 import re
@@ -13,7 +14,7 @@ from bot.agent.journal import WRITE
 from bot.agent.messages import ToolResult, from_json
 from bot.clock import Clock
 from bot.failpoints import failpoint
-from bot.store import turns
+from bot.store import attempts, turns
 from bot.store.database import Database
 
 _ROUND = re.compile(r"(?:.+/)?round-\d+")
@@ -38,7 +39,15 @@ class TurnJournal:
         Raises:
             Superseded: a later attempt has begun, so this one must do nothing more.
         """
-        async with self._database.transaction() as tx:
+        is_checked = name.startswith(WRITE) or name in self._known
+        if not is_checked and attempts.is_sure(self._turn, self._attempt):
+            # All that earlier attempts finished was read when this one began.
+            return None
+        return await self.check(name)
+
+    async def check(self, name: str) -> Any | None:
+        """Like `recall`, and never without a query."""
+        async with self._database.reading() as tx:
             value = await turns.look_up(tx, self._turn, name, attempt=self._attempt)
         if value is not None:
             self._known[name] = value
@@ -98,7 +107,7 @@ class TurnJournal:
 
 async def open_journal(database: Database, clock: Clock, *, turn: int, attempt: int) -> TurnJournal:
     """Return the turn's journal with everything that earlier attempts finished."""
-    async with database.transaction() as tx:
+    async with database.reading() as tx:
         known = await turns.recall(tx, turn)
     return TurnJournal(database, clock, turn=turn, attempt=attempt, known=known)
 

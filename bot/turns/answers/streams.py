@@ -32,16 +32,17 @@ class AnswerStreams:
         """Open a stream in `thread`. After a crash it replaces what the earlier attempt left there."""
         begun = journal.known(name)
         opened: list[str] = begun["opened"] if begun else []
-        if begun is None:
-            # This is recorded before anything is opened, so a later attempt knows that there may be a stream.
-            await journal.record(name, {"opened": opened})
 
         async def note(ts: str) -> None:
             opened.append(ts)
             await journal.record(name, {"opened": opened})
 
         async def fence() -> None:
-            await journal.recall(name)
+            if journal.known(name) is None:
+                # A later attempt finds out that there may be a stream.
+                await journal.record(name, {"opened": opened})
+            else:
+                await journal.check(name)
 
         guard = OwnershipGuard(self.epochs, question.item.thread.key, question.epoch, question.local_changes)
 
