@@ -14,13 +14,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from sqlalchemy import Row, and_, exists, func, or_, select, update
+from sqlalchemy import Row, and_, bindparam, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import Customer, ThreadRef
 from bot.store import schema
 from bot.store.cases import ERASED
-from bot.store.statements import begins, begins_any, in_batches, insert_new
+from bot.store.statements import after_prefix, begins_any, in_batches, insert_new
 
 State = Literal[
     "offered",
@@ -234,10 +234,9 @@ async def asked_elsewhere(tx: AsyncConnection, *, limit: int) -> list[tuple[Acti
 
 async def of_origin(tx: AsyncConnection, origin: str, *, states: Sequence[State]) -> list[Action]:
     """What was prepared for it, at first or again, and is in one of these states."""
-    table = schema.action
-    where = or_(table.c.origin == origin, begins(table.c.origin, f"{origin}/again/"))
-    rows = await tx.execute(select(table).where(where, table.c.state.in_(states)).order_by(table.c.id))
-    return [_action(row) for row in rows]
+    again = f"{origin}/again/"
+    values = {"origin": origin, "again": again, "beyond": after_prefix(again), "states": list(states)}
+    return [_action(row) for row in await tx.execute(_OF_ORIGIN, values)]
 
 
 async def of_turns(tx: AsyncConnection, turns: Collection[int]) -> list[Action]:
@@ -264,11 +263,12 @@ async def of_thread(
     tx: AsyncConnection, thread: ThreadRef, *, states: Sequence[State] = (), since: float = 0.0
 ) -> list[Action]:
     """Those of a thread, oldest first: in any state, or in one of these."""
-    table = schema.action
-    here = [table.c.channel == thread.channel, table.c.thread_ts == thread.ts, table.c.offered_at >= since]
+    here = {"channel": thread.channel, "thread_ts": thread.ts, "since": since}
     if states:
-        here.append(table.c.state.in_(states))
-    return [_action(row) for row in await tx.execute(select(table).where(*here).order_by(table.c.id))]
+        rows = await tx.execute(_OF_THREAD_IN_STATES, here | {"states": list(states)})
+    else:
+        rows = await tx.execute(_OF_THREAD, here)
+    return [_action(row) for row in rows]
 
 
 async def of_subject(tx: AsyncConnection, subject: str, *, states: Sequence[State]) -> list[Action]:
@@ -424,3 +424,21 @@ def _action(row: Row[Any]) -> Action:
 def _read(values: dict[str, Any]) -> Action:
     thread = ThreadRef(values.pop("team"), values.pop("channel"), values.pop("thread_ts"))
     return Action(thread=thread, **values)
+
+
+_ACTION = schema.action
+_OF_THREAD = (
+    select(_ACTION)
+    .where(
+        _ACTION.c.channel == bindparam("channel"),
+        _ACTION.c.thread_ts == bindparam("thread_ts"),
+        _ACTION.c.offered_at >= bindparam("since"),
+    )
+    .order_by(_ACTION.c.id)
+)
+_IN_STATES = _ACTION.c.state.in_(bindparam("states", expanding=True))
+_OF_THREAD_IN_STATES = _OF_THREAD.where(_IN_STATES)
+_AGAIN = and_(_ACTION.c.origin >= bindparam("again"), _ACTION.c.origin < bindparam("beyond"))
+_OF_ORIGIN = (
+    select(_ACTION).where(or_(_ACTION.c.origin == bindparam("origin"), _AGAIN), _IN_STATES).order_by(_ACTION.c.id)
+)

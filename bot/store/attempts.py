@@ -16,12 +16,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import Superseded
 from bot.store import schema
 
+_HOLDING = select(schema.inbox.c.fence).where(schema.inbox.c.id == bindparam("row")).with_for_update(read=True)
+"""On Postgres, a later attempt that begins waits for the transaction. SQLite has only one writer."""
 SURE_SECONDS = 1.0
 """How long an attempt counts as the latest after the database has said so. A later one begins only after a lease has
 expired, which takes many times as long. A process that was frozen meanwhile finds out by its clock."""
@@ -75,8 +77,6 @@ def is_sure(row: int, fence: int) -> bool:
 
 async def hold_row(tx: AsyncConnection, row: int, fence: int) -> None:
     """Like `hold`, for this row and attempt."""
-    # On Postgres, a later attempt that begins waits for this transaction. SQLite has only one writer.
-    statement = select(schema.inbox.c.fence).where(schema.inbox.c.id == row).with_for_update(read=True)
-    latest = (await tx.execute(statement)).scalar_one_or_none()
+    latest = (await tx.execute(_HOLDING, {"row": row})).scalar_one_or_none()
     if latest != fence:
         raise Superseded(f"attempt {fence} at row {row}: {latest} has begun")

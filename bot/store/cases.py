@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, func, select, union_all, update
+from sqlalchemy import Row, bindparam, delete, func, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -207,19 +207,8 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
 
     A thread has at most one, because no other is opened while there is one.
     """
-    table = schema.kase
-    # Not in one condition with `or`, because a database would then read all cases.
-    ids = union_all(*_open_ids(thread)).subquery()
-    found = select(table).where(table.c.id.in_(select(ids.c.id)), table.c.state.in_(OPEN_STATES))
-    row = (await tx.execute(found)).one_or_none()
+    row = (await tx.execute(_FIND_OPEN, {"thread_key": thread.key})).one_or_none()
     return as_case(row) if row else None
-
-
-def _open_ids(thread: ThreadRef) -> tuple[Select[Any], Select[Any]]:
-    """The ids of the thread's own open cases, and of those into which its own were merged."""
-    table = schema.kase
-    own = select(table.c.id).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
-    return own, select(table.c.merged_into).where(table.c.thread == thread.key, table.c.state == MERGED)
 
 
 async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
@@ -232,10 +221,7 @@ async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
 
 async def open_or_latest(tx: AsyncConnection, thread: ThreadRef) -> tuple[Case | None, Case | None]:
     """The open case, as `find_open` finds it, or the thread's latest case. One of the two is None."""
-    table = schema.kase
-    latest = select(func.max(table.c.id)).where(table.c.thread == thread.key)
-    ids = union_all(*_open_ids(thread), latest).subquery()
-    found = [as_case(row) for row in await tx.execute(select(table).where(table.c.id.in_(select(ids.c[0]))))]
+    found = [as_case(row) for row in await tx.execute(_FIND_OPEN_AND_LATEST, {"thread_key": thread.key})]
     is_open = next((case for case in found if case.state in OPEN_STATES), None)
     ended = max((case for case in found if case.thread == thread), key=lambda case: case.id, default=None)
     return is_open, None if is_open else ended
@@ -404,3 +390,17 @@ def as_case(row: Row[Any]) -> Case:
         ended_at=row.ended_at,
         **{name: getattr(row, name) for name in LATER},
     )
+
+
+_CASE = schema.kase
+_THREAD = _CASE.c.thread == bindparam("thread_key")
+_OPEN_ONES = (
+    select(_CASE.c.id).where(_THREAD, _CASE.c.state.in_(OPEN_STATES)),
+    select(_CASE.c.merged_into).where(_THREAD, _CASE.c.state == MERGED),
+)
+# Not in one condition with `or`, because a database would then read all cases.
+_FIND_OPEN = select(_CASE).where(
+    _CASE.c.id.in_(select(union_all(*_OPEN_ONES).subquery().c.id)), _CASE.c.state.in_(OPEN_STATES)
+)
+_LATEST_ONE = select(func.max(_CASE.c.id)).where(_THREAD)
+_FIND_OPEN_AND_LATEST = select(_CASE).where(_CASE.c.id.in_(select(union_all(*_OPEN_ONES, _LATEST_ONE).subquery().c.id)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, case, delete, func, select, update
+from sqlalchemy import Row, bindparam, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -209,6 +209,27 @@ async def is_suspect(tx: AsyncConnection, item_id: int) -> bool:
     return (await tx.execute(_SUSPECTS.where(schema.inbox.c.id == item_id))).first() is not None
 
 
+_INBOX = schema.inbox
+_STARTING = (
+    update(_INBOX)
+    .where(_INBOX.c.id == bindparam("row"), _INBOX.c.state == "new")
+    .values(
+        attempts=_INBOX.c.attempts + 1,
+        fence=_INBOX.c.fence + 1,
+        interrupt=case((_INBOX.c.interrupt == "claimed", ""), else_=_INBOX.c.interrupt),
+        reason="",
+    )
+    .returning(_INBOX)
+)
+_FINISHING = (
+    update(_INBOX)
+    .where(_INBOX.c.id == bindparam("row"))
+    .values(
+        state=bindparam("ended"),
+        reason=case((_INBOX.c.reason == SILENT, SILENT), else_=bindparam("why", type_=_INBOX.c.reason.type)),
+        finished_at=bindparam("now"),
+    )
+)
 _SUSPECTS = select(schema.inbox.c.id).where(schema.inbox.c.state == "new", schema.inbox.c.attempts >= SUSPECT_ATTEMPTS)
 
 
@@ -217,15 +238,7 @@ async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
 
     The interrupt `claimed` is removed: it was meant for the attempt before, and this one sees the case.
     """
-    table = schema.inbox
-    interrupt = case((table.c.interrupt == "claimed", ""), else_=table.c.interrupt)
-    statement = (
-        update(table)
-        .where(table.c.id == item_id, table.c.state == "new")
-        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1, interrupt=interrupt, reason="")
-        .returning(table)
-    )
-    row = (await tx.execute(statement)).one_or_none()
+    row = (await tx.execute(_STARTING, {"row": item_id})).one_or_none()
     return item_of(row) if row else None
 
 
@@ -259,9 +272,7 @@ async def uncount(tx: AsyncConnection, item_id: int) -> None:
 async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, reason: str = "", now: float) -> None:
     """Close a row. It is not worked on again. Raises Superseded if a later attempt than the caller's has begun."""
     await attempts.hold(tx)
-    table = schema.inbox
-    told = case((table.c.reason == SILENT, SILENT), else_=reason[:64])
-    await tx.execute(update(table).where(table.c.id == item_id).values(state=state, reason=told, finished_at=now))
+    await tx.execute(_FINISHING, {"row": item_id, "ended": state, "why": reason[:64], "now": now})
 
 
 async def note_silence(tx: AsyncConnection, post: str) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, and_, case, func, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -146,11 +146,7 @@ async def claim(tx: AsyncConnection, thread: ThreadRef) -> None:
 
 async def find_requested(tx: AsyncConnection, items: Collection[int]) -> dict[int, InterruptKind]:
     """The interrupts of those of the open rows that have one."""
-    table = schema.inbox
-    statement = select(table.c.id, table.c.interrupt).where(
-        table.c.id.in_(items), table.c.interrupt != "", table.c.state == "new"
-    )
-    return {row.id: row.interrupt for row in await tx.execute(statement)}
+    return {row.id: row.interrupt for row in await tx.execute(_REQUESTED, {"rows": list(items)})}
 
 
 async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> StoredArrival:
@@ -307,3 +303,9 @@ async def _interrupt(
     where = (rows, table.c.state == "new", table.c.kind.in_(SPOKEN), table.c.id != item, table.c.interrupt.in_(lighter))
     told = await tx.execute(update(table).where(*where).values(interrupt=interrupt).returning(table.c.id))
     return StoredArrival(item, arrival.thread.key, tuple(told.scalars()), interrupt)
+
+
+_INBOX = schema.inbox
+_REQUESTED = select(_INBOX.c.id, _INBOX.c.interrupt).where(
+    _INBOX.c.id.in_(bindparam("rows", expanding=True)), _INBOX.c.interrupt != "", _INBOX.c.state == "new"
+)

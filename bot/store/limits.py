@@ -11,13 +11,14 @@ take_slot  take one of a number of slots; each is free again at its own time. `f
 """
 
 from dataclasses import dataclass
+from functools import cache
 
-from sqlalchemy import case, delete, func, literal, select, update
+from sqlalchemy import Executable, bindparam, case, delete, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.clock import DAY
 from bot.store import schema
-from bot.store.statements import insert_all_new, insert_into
+from bot.store.statements import insert_all_new, insert_in, insert_into
 
 PRUNED_SECONDS = DAY
 """If the clock is set back by less than this, what was used up is still known."""
@@ -25,27 +26,39 @@ PRUNED_SECONDS = DAY
 
 async def take(tx: AsyncConnection, key: str, *, times: int, seconds: float, now: float) -> bool:
     """Whether it is allowed once more, with a limit of `times` in `seconds`. If so, it counts as done."""
-    table = schema.pace
     step = seconds / times
+    values = {
+        "name": key[:128],
+        "now": now,
+        "step": step,
+        "first": now + step,
+        "farthest": now + seconds + step,
+        "used_up": now + seconds - step,
+        # A hundredth of a step absorbs rounding errors of the sums.
+        "most": now + seconds + step / 100,
+    }
+    return (await tx.execute(_taking(tx.dialect.name), values)).scalar_one_or_none() is not None
+
+
+@cache
+def _taking(dialect: str) -> Executable:
+    table = schema.pace
+    now, step, farthest, used_up, most = (
+        bindparam(name, type_=table.c.until.type) for name in ("now", "step", "farthest", "used_up", "most")
+    )
     start = case(
         # Further ahead than anyone gets: the clock was set back. All but one of the allowed times then count as used
         # up.
-        (table.c.until > now + seconds + step, literal(now + seconds - step)),
+        (table.c.until > farthest, used_up),
         (table.c.until > now, table.c.until),
-        else_=literal(now),
+        else_=now,
     )
-    statement = (
-        insert_into(tx, table)
-        .values(key=key[:128], until=now + step)
-        .on_conflict_do_update(
-            index_elements=[table.c.key],
-            set_={"until": start + step},
-            # A hundredth of a step absorbs rounding errors of the sums.
-            where=start + step <= now + seconds + step / 100,
-        )
+    return (
+        insert_in(dialect, table)
+        .values(key=bindparam("name"), until=bindparam("first"))
+        .on_conflict_do_update(index_elements=[table.c.key], set_={"until": start + step}, where=start + step <= most)
         .returning(table.c.until)
     )
-    return (await tx.execute(statement)).scalar_one_or_none() is not None
 
 
 async def reserve(

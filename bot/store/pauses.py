@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
@@ -21,8 +21,7 @@ class Pause:
 
 async def is_paused(tx: AsyncConnection, channel: str) -> bool:
     """Whether the assistant is paused in the channel."""
-    table = schema.pause
-    return (await tx.execute(select(table.c.channel).where(table.c.channel == channel))).one_or_none() is not None
+    return (await tx.execute(_PAUSED, {"where": channel})).one_or_none() is not None
 
 
 async def begin(tx: AsyncConnection, channel: str, *, by: str, now: float) -> bool:
@@ -42,3 +41,6 @@ async def latest(tx: AsyncConnection) -> list[Pause]:
     table = schema.pause
     rows = await tx.execute(select(table).order_by(table.c.at))
     return [Pause(row.channel, row.by, row.at) for row in rows]
+
+
+_PAUSED = select(schema.pause.c.channel).where(schema.pause.c.channel == bindparam("where"))

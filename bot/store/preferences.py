@@ -1,6 +1,6 @@
 """What people chose for themselves."""
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
@@ -9,9 +9,7 @@ from bot.store.statements import insert_into
 
 async def language(tx: AsyncConnection, person: str) -> str:
     """The language that the person chose. Empty if they left it to Slack."""
-    table = schema.preference
-    statement = select(table.c.language).where(table.c.person == person)
-    return (await tx.execute(statement)).scalar_one_or_none() or ""
+    return (await tx.execute(_CHOSEN, {"who": person})).scalar_one_or_none() or ""
 
 
 async def choose_language(tx: AsyncConnection, person: str, language: str) -> None:
@@ -24,3 +22,6 @@ async def choose_language(tx: AsyncConnection, person: str, language: str) -> No
     await tx.execute(
         statement.on_conflict_do_update(index_elements=["person"], set_={"language": statement.excluded.language})
     )
+
+
+_CHOSEN = select(schema.preference.c.language).where(schema.preference.c.person == bindparam("who"))

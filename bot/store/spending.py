@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
@@ -141,16 +141,9 @@ async def mean_of_answers(tx: AsyncConnection, team: str, customer: str = "", *,
     """The mean cost, in US dollars, of a person's latest answers. Without `customer`, of all customers. 0.0 if there
     are none.
     """
-    table = schema.spending
-    statement = (
-        select(table.c.key, table.c.cost)
-        .where(table.c.team == team, table.c.at >= since, table.c.purpose == "answer")
-        .order_by(table.c.at.desc(), table.c.key)
-        .limit(LATEST_ROWS)
-    )
-    if customer:
-        statement = statement.where(table.c.customer == customer)
-    rows = (await tx.execute(statement)).all()
+    statement = _ANSWERS_OF_ONE if customer else _ANSWERS
+    values = {"workspace": team, "since": since} | ({"person": customer} if customer else {})
+    rows = (await tx.execute(statement, values)).all()
     answers = {row.key.split("/")[1] for row in rows}
     return sum(row.cost for row in rows) / len(answers) if answers else 0.0
 
@@ -166,19 +159,9 @@ async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) 
     If other processes write at the same time, a question that is being closed may briefly count as both, but never as
     neither.
     """
-    inbox, journal = schema.inbox, schema.journal
-    statement = (
-        select(inbox.c.author, journal.c.value)
-        .join(journal, journal.c.turn == inbox.c.id)
-        .where(inbox.c.state == "new", inbox.c.team == team, journal.c.name == SET_ASIDE)
-    )
-    aside = [(row.author, float(row.value["cost"])) for row in await tx.execute(statement)]
-    table = schema.spending
-    theirs = and_(table.c.customer == customer, table.c.purpose.in_(OF_CUSTOMERS))
-    sums = select(
-        func.coalesce(func.sum(table.c.cost), 0.0), func.coalesce(func.sum(case((theirs, table.c.cost))), 0.0)
-    ).where(table.c.at >= since, table.c.team == team)
-    by_all, by_one = (await tx.execute(sums)).one()
+    rows = await tx.execute(_SET_ASIDE, {"workspace": team})
+    aside = [(row.author, float(row.value["cost"])) for row in rows]
+    by_all, by_one = (await tx.execute(_SPENT, {"workspace": team, "person": customer, "since": since})).one()
     return DailySpending(
         by_all + sum(cost for _, cost in aside), by_one + sum(cost for author, cost in aside if author == customer)
     )
@@ -256,3 +239,27 @@ def _usage(row: Any) -> Usage:
 
 def _day(start: float) -> str:
     return f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d}"
+
+
+_INBOX, _JOURNAL, _SPENDING = schema.inbox, schema.journal, schema.spending
+_SET_ASIDE = (
+    select(_INBOX.c.author, _JOURNAL.c.value)
+    .join(_JOURNAL, _JOURNAL.c.turn == _INBOX.c.id)
+    .where(_INBOX.c.state == "new", _INBOX.c.team == bindparam("workspace"), _JOURNAL.c.name == SET_ASIDE)
+)
+_OF_ONE = and_(_SPENDING.c.customer == bindparam("person"), _SPENDING.c.purpose.in_(OF_CUSTOMERS))
+_SPENT = select(
+    func.coalesce(func.sum(_SPENDING.c.cost), 0.0),
+    func.coalesce(func.sum(_SPENDING.c.cost).filter(_OF_ONE), 0.0),
+).where(_SPENDING.c.at >= bindparam("since"), _SPENDING.c.team == bindparam("workspace"))
+_ANSWERS = (
+    select(_SPENDING.c.key, _SPENDING.c.cost)
+    .where(
+        _SPENDING.c.team == bindparam("workspace"),
+        _SPENDING.c.at >= bindparam("since"),
+        _SPENDING.c.purpose == "answer",
+    )
+    .order_by(_SPENDING.c.at.desc(), _SPENDING.c.key)
+    .limit(LATEST_ROWS)
+)
+_ANSWERS_OF_ONE = _ANSWERS.where(_SPENDING.c.customer == bindparam("person"))

@@ -1,10 +1,15 @@
-"""What databases spell differently, such as inserting rows that may already exist, and a lock for one transaction."""
+"""What databases spell differently, such as inserting rows that may already exist, and a lock for one transaction.
+
+To build a statement takes SQLAlchemy longer than to execute it. So statements that every answer executes are built
+once, with `bindparam` for their values, and are constants of their modules.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Table, and_, func, select
+from sqlalchemy import ColumnElement, Executable, Table, and_, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,7 +22,19 @@ Each = TypeVar("Each")
 
 def insert_into(tx: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """An insert that can say what happens if the row already exists."""
-    return sqlite.insert(table) if tx.dialect.name == "sqlite" else postgresql.insert(table)
+    return insert_in(tx.dialect.name, table)
+
+
+def insert_in(dialect: str, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Like `insert_into`, for statements that are built once for each dialect."""
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+
+
+@cache
+def _inserting(dialect: str, table: Table, *columns: str) -> Executable:
+    """An insert of new rows only, which returns the `columns` of those that it inserted."""
+    statement = insert_in(dialect, table).on_conflict_do_nothing()
+    return statement.returning(*(table.c[name] for name in columns)) if columns else statement.inline()
 
 
 async def insert_new(tx: AsyncConnection, table: Table, values: Mapping[str, Any]) -> Any | None:
@@ -26,9 +43,8 @@ async def insert_new(tx: AsyncConnection, table: Table, values: Mapping[str, Any
     On Postgres it waits for another transaction that is inserting the same row. None then means that the other one
     has committed, and the next statement of this transaction sees its row.
     """
-    key = next(iter(table.primary_key.columns))
-    statement = insert_into(tx, table).values(**values).on_conflict_do_nothing().returning(key)
-    return (await tx.execute(statement)).scalar_one_or_none()
+    statement = _inserting(tx.dialect.name, table, next(iter(table.primary_key.columns)).key)
+    return (await tx.execute(statement, dict(values))).scalar_one_or_none()
 
 
 async def insert_all_new(
@@ -41,14 +57,13 @@ async def insert_all_new(
     """
     if not rows:
         return []
-    statement = insert_into(tx, table).on_conflict_do_nothing().returning(*(table.c[name] for name in columns))
-    return [*await tx.execute(statement, list(rows))]
+    return [*await tx.execute(_inserting(tx.dialect.name, table, *columns), list(rows))]
 
 
 async def insert_each_new(tx: AsyncConnection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows in the given order, except those that already exist."""
     if rows:
-        await tx.execute(insert_into(tx, table).on_conflict_do_nothing().inline(), list(rows))
+        await tx.execute(_inserting(tx.dialect.name, table), list(rows))
 
 
 def in_batches(values: Iterable[Each]) -> Iterator[list[Each]]:
@@ -63,7 +78,12 @@ def begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
 
     On Postgres the column must be ordered by characters (`bot.store.schema.KEY`).
     """
-    return and_(column >= prefix, column < prefix[:-1] + chr(ord(prefix[-1]) + 1))
+    return and_(column >= prefix, column < after_prefix(prefix))
+
+
+def after_prefix(prefix: str) -> str:
+    """The first text, in the order of characters, after all that begin with the prefix."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def begins_any(column: ColumnElement[str], prefixes: Sequence[str]) -> list[ColumnElement[bool]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -21,14 +21,7 @@ class Summary:
 
 async def latest(tx: AsyncConnection, thread: ThreadRef, episode: int) -> Summary | None:
     """The summary that covers most of the episode. None if there is none yet."""
-    table = schema.summary
-    statement = (
-        select(table.c.through, table.c.text)
-        .where(table.c.thread == thread.key, table.c.episode == episode)
-        .order_by(table.c.through.desc())
-        .limit(1)
-    )
-    row = (await tx.execute(statement)).one_or_none()
+    row = (await tx.execute(_LATEST, {"thread_key": thread.key, "number": episode})).one_or_none()
     return Summary(row.through, row.text) if row else None
 
 
@@ -43,3 +36,12 @@ async def save(tx: AsyncConnection, thread: ThreadRef, episode: int, summary: Su
         "made_at": now,
     }
     return await insert_new(tx, schema.summary, values) is not None
+
+
+_SUMMARY = schema.summary
+_LATEST = (
+    select(_SUMMARY.c.through, _SUMMARY.c.text)
+    .where(_SUMMARY.c.thread == bindparam("thread_key"), _SUMMARY.c.episode == bindparam("number"))
+    .order_by(_SUMMARY.c.through.desc())
+    .limit(1)
+)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -67,10 +67,8 @@ async def known_among(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> set[
 
 async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | None:
     """The thread's state. None if it is no conversation."""
-    table = schema.thread
-    columns = (table.c.agent, table.c.language, table.c.episode, table.c.note, table.c.epoch)
     changes = LOCAL_CHANGES.count
-    row = (await tx.execute(select(*columns).where(table.c.key == thread.key))).one_or_none()
+    row = (await tx.execute(_FINDING, {"name": thread.key})).one_or_none()
     return ThreadState(*row, changes) if row else None
 
 
@@ -90,8 +88,7 @@ async def epoch_of(tx: AsyncConnection, key: str) -> int:
 
 async def epochs_of(tx: AsyncConnection, keys: Iterable[str]) -> dict[str, int]:
     """The epochs of several threads by key, without threads that are no conversations."""
-    table = schema.thread
-    rows = await tx.execute(select(table.c.key, table.c.epoch).where(table.c.key.in_(list(keys))))
+    rows = await tx.execute(_EPOCHS, {"names": list(keys)})
     return {row.key: row.epoch for row in rows}
 
 
@@ -104,12 +101,12 @@ async def advance_epoch(tx: AsyncConnection, keys: Collection[str]) -> None:
 
 async def set_language(tx: AsyncConnection, thread: ThreadRef, language: str) -> None:
     """Store the language of the customer's last message."""
-    await tx.execute(update(schema.thread).where(schema.thread.c.key == thread.key).values(language=language))
+    await tx.execute(_UPDATING, {"name": thread.key, "language": language})
 
 
 async def set_agent(tx: AsyncConnection, thread: ThreadRef, agent: str) -> None:
     """Store which agent answered last."""
-    await tx.execute(update(schema.thread).where(schema.thread.c.key == thread.key).values(agent=agent))
+    await tx.execute(_UPDATING, {"name": thread.key, "agent": agent})
 
 
 async def begin_episode(tx: AsyncConnection, thread: ThreadRef, *, note: str) -> None:
@@ -117,3 +114,12 @@ async def begin_episode(tx: AsyncConnection, thread: ThreadRef, *, note: str) ->
     table = schema.thread
     values = {"episode": table.c.episode + 1, "note": note, "agent": ""}
     await tx.execute(update(table).where(table.c.key == thread.key).values(**values))
+
+
+_THREAD = schema.thread
+_FINDING = select(_THREAD.c.agent, _THREAD.c.language, _THREAD.c.episode, _THREAD.c.note, _THREAD.c.epoch).where(
+    _THREAD.c.key == bindparam("name")
+)
+_EPOCHS = select(_THREAD.c.key, _THREAD.c.epoch).where(_THREAD.c.key.in_(bindparam("names", expanding=True)))
+_UPDATING = update(_THREAD).where(_THREAD.c.key == bindparam("name"))
+"""The other parameters are the columns that are set."""

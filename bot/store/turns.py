@@ -3,16 +3,17 @@
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import delete, func, literal, select, update
+from sqlalchemy import Executable, bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.surrogates import sound
 from bot.conversation import ThreadRef
 from bot.errors import Superseded
 from bot.store import attempts, schema
-from bot.store.statements import insert_into, insert_new
+from bot.store.statements import insert_in, insert_new
 
 STANDING = ("stream", "private-stream")
 """The steps that say which messages hold the answer."""
@@ -82,7 +83,7 @@ async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: b
         },
     )
     if closes:
-        await tx.execute(delete(schema.journal).where(schema.journal.c.turn == record.id))
+        await tx.execute(_CLOSING, {"of_turn": record.id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,7 @@ class PastTurn:
 
 async def ended(tx: AsyncConnection, turn: int, thread: ThreadRef) -> str | None:
     """How the turn ended. None while it has not."""
-    table = schema.turn
-    statement = select(table.c.ended).where(table.c.id == turn, table.c.thread == thread.key)
-    return (await tx.execute(statement)).scalar_one_or_none()
+    return (await tx.execute(_ENDED, {"of_turn": turn, "thread_key": thread.key})).scalar_one_or_none()
 
 
 async def customer_of(tx: AsyncConnection, turn: int) -> str | None:
@@ -188,14 +187,7 @@ def _reworded(messages: Sequence[dict[str, Any]], words: str) -> list[dict[str, 
 
 async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, latest: int) -> list[PastTurn]:
     """The episode's `latest` turns, oldest first."""
-    table = schema.turn
-    statement = (
-        select(table.c.ended, table.c.messages, table.c.ts)
-        .where(table.c.thread == thread.key, table.c.episode == episode)
-        .order_by(table.c.ts.desc())
-        .limit(latest)
-    )
-    rows = (await tx.execute(statement)).all()
+    rows = (await tx.execute(_OF_EPISODE, {"thread_key": thread.key, "number": episode, "latest": latest})).all()
     return [PastTurn(row.ended, row.messages, row.ts) for row in reversed(rows)]
 
 
@@ -244,18 +236,33 @@ async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attem
     Raises:
         Superseded: a later attempt has begun.
     """
+    step = {"of_turn": turn, "step": _storable(name), "fence": attempt, "found": value, "now": now}
+    if (await tx.execute(_recording(tx.dialect.name), step)).scalar_one_or_none() is None:
+        raise Superseded(f"attempt {attempt} at row {turn}: a later one has begun")
+    attempts.confirm(turn, attempt)
+
+
+@cache
+def _recording(dialect: str) -> Executable:
+    """Store a step of the latest attempt: one statement, for which a later attempt that begins waits (Postgres; SQLite
+    has only one writer).
+    """
     table, inbox = schema.journal, schema.inbox
-    # One statement. A later attempt that begins waits for it (Postgres; SQLite has only one writer).
-    step = (literal(_storable(name)), literal(attempt), literal(value, table.c.value.type), literal(now))
-    owned = select(inbox.c.id, *step).where(inbox.c.id == turn, inbox.c.fence == attempt).with_for_update(read=True)
-    statement = insert_into(tx, table).from_select(["turn", "name", "attempt", "value", "recorded_at"], owned)
+    step = (
+        bindparam("step", type_=table.c.name.type),
+        bindparam("fence", type_=table.c.attempt.type),
+        bindparam("found", type_=table.c.value.type),
+        bindparam("now", type_=table.c.recorded_at.type),
+    )
+    owned = select(inbox.c.id, *step).where(inbox.c.id == bindparam("of_turn"), inbox.c.fence == bindparam("fence"))
+    statement = insert_in(dialect, table).from_select(
+        ["turn", "name", "attempt", "value", "recorded_at"], owned.with_for_update(read=True)
+    )
     statement = statement.on_conflict_do_update(
         index_elements=[table.c.turn, table.c.name],
         set_={"attempt": statement.excluded.attempt, "value": statement.excluded.value},
     )
-    if (await tx.execute(statement.returning(table.c.turn))).scalar_one_or_none() is None:
-        raise Superseded(f"attempt {attempt} at row {turn}: a later one has begun")
-    attempts.confirm(turn, attempt)
+    return statement.returning(table.c.turn)
 
 
 def _storable(name: str) -> str:
@@ -264,3 +271,14 @@ def _storable(name: str) -> str:
         return name
     mark = hashlib.sha256(name.encode("utf-16", "surrogatepass")).hexdigest()[:32]
     return f"{''.join(filter(str.isprintable, name))[: NAME_LIMIT - 33]}~{mark}"
+
+
+_TURN, _JOURNAL = schema.turn, schema.journal
+_CLOSING = delete(_JOURNAL).where(_JOURNAL.c.turn == bindparam("of_turn"))
+_ENDED = select(_TURN.c.ended).where(_TURN.c.id == bindparam("of_turn"), _TURN.c.thread == bindparam("thread_key"))
+_OF_EPISODE = (
+    select(_TURN.c.ended, _TURN.c.messages, _TURN.c.ts)
+    .where(_TURN.c.thread == bindparam("thread_key"), _TURN.c.episode == bindparam("number"))
+    .order_by(_TURN.c.ts.desc())
+    .limit(bindparam("latest"))
+)
