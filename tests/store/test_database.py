@@ -101,6 +101,27 @@ async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
         assert (await tx.execute(text("select count(*) from audit"))).scalar_one() == 0
 
 
+async def test_who_reads_waits_for_no_writer_and_sees_what_was_committed(database: Database) -> None:
+    async def count() -> int:
+        async with database.reading() as look:
+            found: int = (await look.execute(text("select count(*) from audit"))).scalar_one()
+            return found
+
+    async with database.transaction() as tx:
+        row = {"at": 1.0, "actor": "U1", "action": "x", "subject": "y", "detail": {}}
+        await tx.execute(insert(schema.audit).values(**row))
+        assert await count() == 0
+    assert await count() == 1
+
+
+async def test_who_reads_a_file_cannot_change_it(tmp_path: Path) -> None:
+    async with open_database(f"sqlite+aiosqlite:///{tmp_path / 'x.db'}") as database:
+        await database.migrate()
+        with pytest.raises(StoreUnavailable, match="SQLITE_READONLY"):
+            async with database.reading() as look:
+                await look.execute(text("delete from audit"))
+
+
 async def test_a_read_only_database_is_unavailable_and_not_a_crash(tmp_path: Path) -> None:
     url = f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
     async with open_database(url) as writable:

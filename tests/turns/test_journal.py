@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.agent.journal import WRITE
 from bot.conversation import ThreadRef
 from bot.errors import Superseded
 from bot.ingest.engine import RetryingRunner
@@ -15,6 +16,7 @@ from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.turns.answers.journal import TurnJournal, open_journal
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 from tests.store.rows import a_case, a_turn
 from tests.turns.arrivals import TEAM, arrival
 
@@ -45,6 +47,28 @@ async def test_an_older_attempt_learns_so_before_every_step_and_may_record_none(
     await new.record("round-2", {"said": "new"})
     async with database.transaction() as tx:
         assert await turns.recall(tx, 1) == {"round-1": {"said": "old"}, "round-2": {"said": "new"}}
+
+
+async def test_an_attempt_that_was_just_confirmed_is_not_asked_about_again_before_a_look_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "SURE_SECONDS", patience(60))
+    item, old = await begin(database)
+    with attempts.working_on(item.id, item.fence):
+        await old.record("round-1", {"said": "old"})
+        await begin(database)
+        assert await old.recall("call-1") is None
+        # What changes something outside is asked about in any case, and so is what is visible.
+        with pytest.raises(Superseded):
+            await old.recall(f"{WRITE}refund")
+        with pytest.raises(Superseded):
+            await old.check("stream")
+        with pytest.raises(Superseded):
+            await old.record("call-1", {"n": 1})
+        # The process was frozen.
+        monkeypatch.setattr(attempts, "SURE_SECONDS", 0.0)
+        with pytest.raises(Superseded):
+            await old.recall("call-1")
 
 
 async def test_a_later_attempt_sees_what_an_earlier_one_recorded_after_it_had_begun_to_look(database: Database) -> None:
