@@ -8,6 +8,7 @@ import glob
 import re
 from collections.abc import Mapping
 from datetime import date
+from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -373,6 +374,8 @@ class Settings(BaseModel):
         return (*secrets, *_passwords(self.database))
 
 
+MISSPELT = 0.87
+"""How alike a variable and a setting are, from 0 to 1, for one to be a slip of the other."""
 VARIABLES = {name.upper(): name for name in Settings.model_fields}
 """Variable -> field."""
 
@@ -391,10 +394,17 @@ def load_settings(environ: Mapping[str, str], *, serving: bool = False, listenin
         settings = Settings.model_validate(given)
     except ValidationError as error:
         faults += [_sentence(fault["loc"], fault["msg"]) for fault in error.errors()]
-        raise ConfigurationError(faults) from None
+        raise ConfigurationError([*faults, *misspelt(environ)]) from None
     if faults:
-        raise ConfigurationError(faults)
+        raise ConfigurationError([*faults, *misspelt(environ)])
     return settings
+
+
+def misspelt(environ: Mapping[str, str]) -> list[str]:
+    """A sentence for each variable that is no setting and differs little from one that is not set."""
+    unset = [name for name in VARIABLES if name not in environ]
+    near = ((name, get_close_matches(name, unset, n=1, cutoff=MISSPELT)) for name in environ if name not in VARIABLES)
+    return [f"{name} is no setting; did you mean {found[0]}?" for name, found in near if found]
 
 
 def _is_loopback(host: str) -> bool:

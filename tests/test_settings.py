@@ -7,7 +7,7 @@ import pytest
 
 from bot.cases.hours import Targets
 from bot.errors import ConfigurationError
-from bot.settings import load_settings
+from bot.settings import VARIABLES, load_settings, misspelt
 
 SERVING = {
     "SLACK_BOT_TOKEN": "xoxb-1",
@@ -39,6 +39,22 @@ def test_missing_and_malformed_are_told_together() -> None:
     told = faults({"SLACK_BOT_TOKEN": "xapp-mixed-up", "PORT": "high", "SHOP_URL": "shop"})
     for name in ("SLACK_BOT_TOKEN", "PORT", "SHOP_URL", "SHOP_TOKEN", "AGENT_CHANNEL"):
         assert name in told
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [("OPENAI_MODLE", "OPENAI_MODEL"), ("SLACK_APP_TOKN", "SLACK_APP_TOKEN"), ("DATA_DRI", "DATA_DIR")],
+)
+def test_a_variable_that_is_nearly_a_setting_is_named_and_its_value_is_not(slip: str, meant: str) -> None:
+    told = faults({slip: "a-secret"})
+    assert f"{slip} is no setting; did you mean {meant}?" in told
+    assert "a-secret" not in told
+
+
+def test_other_variables_and_settings_are_no_slips() -> None:
+    others = ("PATH", "HOME", "HTTP_PROXY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OTEL_SERVICE_NAME", "AWS_REGION")
+    assert misspelt(dict.fromkeys((*others, *VARIABLES), "x")) == []
+    assert misspelt(dict.fromkeys(others, "x")) == []
 
 
 def test_a_fault_never_shows_the_value() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bot.errors import ConfigurationError, FrontdeskError
 from bot.private_files import OURS
-from bot.settings import Settings, load_settings
+from bot.settings import Settings, load_settings, misspelt
 from bot.telemetry import configure_logging
 
 PRIVACY = (
@@ -304,7 +304,7 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             told: list[str] = []
             if not faults:
                 faults, told = await try_models(settings)
-            return _tell(faults, [] if faults else [*notes(settings), *told])
+            return _tell(faults, [] if faults else [*misspelt(os.environ), *notes(settings), *told])
         case "try", _:
             from bot.cli.trying import run as run_try
 

@@ -167,9 +167,10 @@ async def test_bounds_in_dollars_need_prices_and_faults_are_told_at_once(world: 
 
 
 async def test_a_model_without_a_price_is_worth_a_note(world: World, tmp_path: Path) -> None:
-    environment = product_environment(world, tmp_path) | {"OPENAI_MODEL": "our-own"}
+    environment = product_environment(world, tmp_path) | {"OPENAI_MODEL": "our-own", "ANSWER_COSTS": "0.1"}
     status, told = await run_product(environment, "check")
     assert status == 0, told
+    assert "note: ANSWER_COSTS is no setting; did you mean ANSWER_COST?" in told
     assert "note: no price is known for our-own: its tokens count as free (MODEL_PRICES)" in told
 
 
