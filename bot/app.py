@@ -24,7 +24,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 import handlers
 from bot.actions.deciding import Deciding
-from bot.actions.dialogs import ActionDialogs
+from bot.actions.dialogs import ActionDialogs, ChangeDialogs, can_prepare
 from bot.actions.executing import ActionRunner
 from bot.actions.judging import Judging
 from bot.actions.messages import ActionMessages
@@ -288,6 +288,7 @@ async def open_app(
         if not settings.is_shared:
             _start(watches, watch_erasures(database, clock, engine.submit))
         bolt = _build_bolt(slack, opened.me, settings)
+        dialogs = Dialogs(slack.chat, slack.views, cases.cases)
         handlers.register(
             bolt,
             Desk(
@@ -301,8 +302,11 @@ async def open_app(
                 inbox=inbox,
                 staff=cases.staff,
                 cases=cases.cases,
-                dialogs=Dialogs(slack.chat, slack.views, cases.cases),
-                action_dialogs=ActionDialogs(slack.chat, slack.views, database),
+                dialogs=dialogs,
+                action_dialogs=ActionDialogs(dialogs),
+                change_dialogs=ChangeDialogs(dialogs, preparing.judging, cases.identities.identify_anew)
+                if preparing
+                else None,
                 identities=cases.identities,
                 home=home,
                 overview=Overview(opened.me, database, clock, figures),
@@ -463,6 +467,7 @@ def build_delivery(opened: Surroundings) -> Delivery:
         pages=settings.urgent_pages == "on",
         desk_file=opened.desk.current,
         escalate_notice=settings.escalate_notice,
+        prepares=lambda: opened.shop is not None and can_prepare(opened.policy.current()),
     )
     return Delivery(outbox, messages)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.actions.dialogs import ActionDialogs
+from bot.actions.dialogs import CHOOSE, DIALOGS, ActionDialogs, ChangeDialogs, Opener
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
@@ -50,6 +50,8 @@ class Desk:
     cases: Cases
     dialogs: Dialogs
     action_dialogs: ActionDialogs
+    change_dialogs: ChangeDialogs | None
+    """None without a shop."""
     identities: Identities
     home: Home
     overview: Overview
@@ -75,6 +77,12 @@ class Desk:
             if not reads:
                 raise
             return True
+
+    def opener_of(self, dialog: str) -> Opener | None:
+        """What opens a dialog about a case or a change of an order. None if there is no shop."""
+        if dialog in DIALOGS:
+            return self.action_dialogs
+        return self.change_dialogs if dialog == CHOOSE else self.dialogs
 
     async def is_staff_in(self, channel: str, user: str) -> bool:
         """Whether the user is staff in the channel."""

@@ -4,18 +4,21 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.actions.dialogs import DIALOGS
+from bot.actions.dialogs import ASKING, CHOOSE, PREPARED_KINDS
 from bot.cases.buttons import BUTTONS, SUBMISSIONS
 from bot.cases.dialogs import About
 from bot.conversation import ThreadRef
 from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
+from bot.turns.interactions.staff import NO_SHOP
 from bot.turns.message_body import filled
-from bot.views.dialogs import filled_in
+from bot.views.dialogs import filled_in, waiting
 from handlers.desk import Desk
 from handlers.payloads import ViewSubmission, parse_about
 
 Ack = Callable[[], Awaitable[None]]
+AckWith = Callable[..., Awaitable[None]]
+"""An acknowledgement that can show another dialog."""
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -30,7 +33,22 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await desk.inbox.accept(read_submission(body, about))
         await ack()
 
-    for callback_id in SUBMISSIONS:
+    @app.view(CHOOSE)
+    async def choose(ack: AckWith, body: ViewSubmission) -> None:
+        about, user = read_about(body, team=desk.me.team), body["user"]["id"]
+        if not await desk.is_staff_in(about.thread.channel, user):
+            await ack()
+            await desk.refuse(about.thread.channel, user, thread_ts=None)
+            return
+        # Slack waits three seconds for what comes next, and a shop can need more.
+        await ack(response_action="update", view=waiting(about.case.partition("/")[0], ASKING, about=str(about)))
+        chosen = filled_in(body["view"]["state"]["values"])
+        kind = next((each for each in PREPARED_KINDS if each == chosen.get("kind")), None)
+        if desk.change_dialogs is not None and kind is not None:
+            order, view_id = str(chosen.get("order", "")), body["view"]["id"]
+            await desk.change_dialogs.choose(about, user=user, view_id=view_id, kind=kind, order=order)
+
+    for callback_id in SUBMISSIONS - {CHOOSE}:
         app.view(callback_id)(store_submission)
 
 
@@ -39,8 +57,11 @@ async def open_dialog(desk: Desk, arrival: Arrival, *, trigger_id: str) -> None:
     if await desk.admits(arrival):
         pressed = arrival.interaction
         about = About(pressed.value, arrival.thread, pressed.message_ts)
-        dialogs = desk.action_dialogs if BUTTONS[pressed.action].dialog in DIALOGS else desk.dialogs
-        await dialogs.open(pressed.action, about, user=arrival.author, trigger_id=trigger_id)
+        opener = desk.opener_of(BUTTONS[pressed.action].dialog)
+        if opener is None:
+            await desk.dialogs.tell(about, arrival.author, NO_SHOP)
+        else:
+            await opener.open(pressed.action, about, user=arrival.author, trigger_id=trigger_id)
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.actions.dialogs import CHOOSE
 from bot.actions.dialogs import DIALOGS as OF_ACTIONS
 from bot.cases.buttons import BUTTONS, SUBMISSIONS, Button
 from bot.cases.dialogs import DIALOGS
@@ -51,5 +52,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 def _is_pressed_here(button: Button) -> bool:
     """Whether it is a button of staff that is stored, or opens a dialog about a case or a change of an order."""
-    is_answered_elsewhere = button.lane == "at_once" and button.dialog not in DIALOGS.keys() | OF_ACTIONS.keys()
+    is_answered_elsewhere = button.lane == "at_once" and button.dialog not in DIALOGS.keys() | OF_ACTIONS.keys() | {
+        CHOOSE
+    }
     return button.who == "staff" and button.id not in SUBMISSIONS and not is_answered_elsewhere

@@ -1,5 +1,6 @@
 """What people press about an action: the customer's yes and no, and the votes of staff.
 
+prepare   staff prepare a change in a case
 confirm   the customer says yes: everything is checked again before it counts
 decline   the customer says no, or takes the yes back
 approve   one vote of staff; the action runs when there are enough
@@ -23,17 +24,20 @@ from bot.actions.action import ActionMovedOn
 from bot.actions.executing import ActionRunner, Identify
 from bot.actions.messages import approval_keys, offer_keys
 from bot.actions.policy import DailySums
-from bot.actions.preparing import Preparing, arguments_hash
+from bot.actions.preparing import ChangeRequest, Prepared, Preparing, arguments_hash
 from bot.actions.stepping import ActionStepping, note
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import DAY
 from bot.conversation import Customer
 from bot.failpoints import failpoint
-from bot.shops.port import read_money
+from bot.language.sentences import language_for
+from bot.shops.actions import ActionKind, Arguments
+from bot.shops.port import ShopUnavailable, read_money
 from bot.slack.mrkdwn import mention
 from bot.store import actions, cases, outbox
 from bot.store.actions import Action
+from bot.store.cases import Case
 from bot.store.database import Transaction
 from bot.store.statements import lock
 from bot.views.action_cards import is_amount_changeable, staff_title
@@ -145,18 +149,63 @@ class Deciding:
             return "withdrawn", await self._end(tx, steps.withdraw(action, "tampered", now=now), action)
         if await actions.is_taken(tx, action.subject):
             return "under_way", action
+        return "confirmed", await self._agree(tx, action, press.user, case.id if case else action.case_id, now=now)
+
+    async def _agree(self, tx: Transaction, action: Action, actor: str, case: int, *, now: float) -> Action:
+        """Let it run, or ask staff first. The caller holds the locks of the money and of the order."""
         why = await self._needs_staff(tx, action, now=now)
         if why and len(await actions.approvers(tx, action)) >= _votes_needed(action):
             # Who offered this amount has agreed to it.
             why = ""
         hours = self.cases.targets.hours
         due = hours.after(now, self.approval_minutes * 60)
-        after = (
-            steps.ask_staff(action, why, now=now, due=due, case=case.id if case else 0)
-            if why
-            else steps.confirm(action, now=now)
-        )
-        return "confirmed", await self.stepping.put(tx, action, after, "confirmed", press.user)
+        after = steps.ask_staff(action, why, now=now, due=due, case=case) if why else steps.confirm(action, now=now)
+        return await self.stepping.put(tx, action, after, "confirmed", actor)
+
+    async def prepare(
+        self, case: Case, user: str, kind: ActionKind, arguments: Arguments, *, submission: int
+    ) -> Prepared:
+        """Staff prepare a change for the customer of a case. `submission` is the number of the filled-in dialog.
+
+        The customer is asked, or it runs at once if the rules need no yes for money that the customer gets.
+
+        Raises:
+            ShopUnavailable: the shop or Slack does not say.
+            NeedsMore: something is missing or wrong.
+        """
+        customer = await self.identify(case.customer)
+        if customer is not None and customer.shop_silent:
+            raise ShopUnavailable("the shop does not say who the customer is")
+        if customer is None or customer.shop is None or not case.thread.is_direct or customer.user == user:
+            return Prepared("not_offered")
+        origin, language = f"case/{case.id}/{submission}", language_for(case.language)
+        async with self.stepping.database.transaction() as tx:
+            before = await actions.made_for(tx, origin)
+        if before is not None and before.state != "offered":
+            # An attempt before a crash did it.
+            return Prepared("offered", before)
+        wanted = ChangeRequest(customer, customer.shop, case.thread, origin, language, user, case.id)
+        prepared = await self.preparing.prepare(wanted, kind, arguments)
+        if prepared.action is None or prepared.state != "offered":
+            return prepared
+        rules = self.preparing.judging.policy().file.actions.get(kind)
+        is_asked = rules is None or rules.customer_yes == "needed" or prepared.action.money >= 0
+        async with self.stepping.database.transaction() as tx:
+            await lock(tx, "action-money")
+            await lock(tx, f"action/{prepared.action.subject}")
+            action = await actions.find(tx, prepared.action.ref)
+            if action is None or action.state != "offered":
+                return Prepared("offered", action)
+            if is_asked:
+                await self.preparing.show(tx, origin, case.thread, None, language=language)
+            elif await actions.is_taken(tx, action.subject):
+                return Prepared("under_way")
+            else:
+                action = await self._agree(tx, action, user, case.id, now=self.stepping.clock.now())
+        failpoint("action_confirmed")
+        self.stepping.outbox.wake()
+        self.runner.wake()
+        return Prepared("offered", action)
 
     async def _needs_staff(self, tx: Transaction, action: Action, *, now: float) -> str:
         """Why staff must agree, in words for them. Empty if nobody needs to."""
@@ -342,7 +391,7 @@ class Deciding:
             return "unknown_action", None
         await lock(tx, f"action/{action.subject}")
         action = await actions.find(tx, press.ref) or action
-        if action.customer == press.user:
+        if press.user in (action.customer, action.prepared_by):
             return "own_action", action
         if action.state != "approving" or action.version != press.version:
             return "moved_on", action

@@ -1,23 +1,39 @@
-"""Dialogs of staff about an action that waits for their decision. The submission is an interaction of its own."""
+"""Dialogs of staff about changes of orders. A submission is an interaction of its own.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+ActionDialogs  about an action that waits for their decision: another amount, the reason of a refusal
+ChangeDialogs  in a case: which change to prepare, of which order, and then the rest
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.actions.deciding import Press
+from bot.actions.executing import Identify
+from bot.actions.judging import Judging
+from bot.actions.policy_file import Policy
 from bot.cases.buttons import BUTTONS
-from bot.cases.dialogs import About, why_not_opened
-from bot.slack.api.chat import Chat
-from bot.slack.api.errors import SlackRefused
-from bot.slack.api.views import Views
+from bot.cases.dialogs import About, Dialogs
+from bot.conversation import ShopCustomer
+from bot.shops.actions import ActionKind
+from bot.shops.port import ShopUnavailable
 from bot.slack.blocks import Block
 from bot.store import actions
 from bot.store.actions import Action
-from bot.store.database import Database
+from bot.store.cases import Case
 from bot.views import dialogs
 from bot.views.action_cards import staff_standing
 
 NO_SUCH_ACTION = "Frontdesk can't find this change. Nothing was done."
+ASKING = "Asking the shop…"
+NO_ORDERS = "The shop knows no orders of this customer, or doesn't know the customer."
+SHOP_SILENT = "The shop doesn't answer right now. Close this, and try again in a minute."
+CHOOSE = "choose.change"
+"""The dialog in which staff choose a change and an order."""
+PREPARED_KINDS: tuple[ActionKind, ...] = ("refund", "return_items", "send_again", "cancel_order", "cancel_lines")
+"""The kinds that staff can prepare: those that need no address, no variant and no payment method."""
+MAX_ORDERS = 25
+"""The orders to choose from, the newest first."""
 
 
 class _Builds(Protocol):
@@ -28,30 +44,94 @@ DIALOGS: Mapping[str, _Builds] = {"submit.amount": dialogs.amount, "submit.refus
 """Dialog id -> the function that builds the dialog about an action."""
 
 
+class Opener(Protocol):
+    """What opens the dialogs of some buttons."""
+
+    async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
+        """Open the button's dialog, or tell the user why it does not open."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ActionDialogs:
-    """Opens the dialogs about actions."""
+    """Opens the dialogs about actions that wait for a decision."""
 
-    chat: Chat
-    views: Views
-    database: Database
+    dialogs: Dialogs
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
         """Open the button's dialog, or tell the user why it does not open. `trigger_id` is valid for three seconds."""
-        channel = about.thread.channel
-        press = Press(about.case, user, about.thread.team, channel, about.ts)
-        async with self.database.transaction() as tx:
+        press = Press(about.case, user, about.thread.team, about.thread.channel, about.ts)
+        async with self.dialogs.cases.stepping.database.transaction() as tx:
             found = await actions.find(tx, press.ref)
-        told = ""
         if found is None:
-            told = NO_SUCH_ACTION
+            await self.dialogs.tell(about, user, NO_SUCH_ACTION)
         elif found.state != "approving" or found.version != press.version:
-            told = staff_standing(found)
+            await self.dialogs.tell(about, user, staff_standing(found))
         else:
+            view = DIALOGS[BUTTONS[action].dialog](found, about=str(about))
+            await self.dialogs.show(about, view, user=user, trigger_id=trigger_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDialogs:
+    """Opens the two dialogs in which staff prepare a change. Slack waits three seconds, so the shop is asked later."""
+
+    dialogs: Dialogs
+    judging: Judging
+    identify: Identify
+
+    async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
+        """Open the first dialog, or tell the user why it does not open. `trigger_id` is valid for three seconds."""
+        case = await self.dialogs.admit(action, about, user=user)
+        if case is None:
+            return
+        view = dialogs.waiting(case.ref, ASKING, about=str(about))
+        if view_id := await self.dialogs.show(about, view, user=user, trigger_id=trigger_id):
+            await self.dialogs.views.update(view_id, await self._built(case, about, self._which))
+
+    async def choose(self, about: About, *, user: str, view_id: str, kind: ActionKind, order: str) -> None:
+        """Show the second dialog in place of the first."""
+        case = await self.dialogs.admit(CHOOSE, about, user=user)
+        if case is None:
+            return
+
+        async def rest(case: Case, about: About, shop: ShopCustomer) -> Block | str:
+            return await self._rest(case, about, shop, kind, order)
+
+        await self.dialogs.views.update(view_id, await self._built(case, about, rest))
+
+    async def _built(
+        self, case: Case, about: About, build: Callable[[Case, About, ShopCustomer], Awaitable[Block | str]]
+    ) -> Block:
+        """The dialog, or the sentence that says why there is none."""
+        customer = await self.identify(case.customer)
+        is_silent = customer is not None and customer.shop_silent
+        shop = customer.shop if customer is not None else None
+        built: Block | str = SHOP_SILENT if is_silent else NO_ORDERS
+        if shop is not None:
             try:
-                await self.views.open(trigger_id, DIALOGS[BUTTONS[action].dialog](found, about=str(about)))
-            except SlackRefused as refusal:
-                told = why_not_opened(refusal)
-        if told:
-            in_thread = about.thread.ts if about.ts != about.thread.ts else None
-            await self.chat.post_ephemeral(channel, user, text=told, thread_ts=in_thread)
+                built = await build(case, about, shop)
+            except ShopUnavailable:
+                built = SHOP_SILENT
+        return dialogs.waiting(case.ref, built, about=str(about)) if isinstance(built, str) else built
+
+    async def _which(self, case: Case, about: About, shop: ShopCustomer) -> Block | str:
+        kinds = [kind for kind in PREPARED_KINDS if await self.judging.spec_of(kind) is not None]
+        orders = (await self.judging.shop.list_orders(shop))[:MAX_ORDERS]
+        if not kinds or not orders:
+            return NO_ORDERS
+        return dialogs.which_change(case, kinds=kinds, orders=orders, about=str(about))
+
+    async def _rest(self, case: Case, about: About, shop: ShopCustomer, kind: ActionKind, number: str) -> Block | str:
+        order = await self.judging.shop.get_order(shop, number)
+        if order is None:
+            return NO_ORDERS
+        whole = replace(about, case=f"{case.ref}/{kind}/{order.id}/{order.total.currency}")
+        rules = self.judging.policy().file.actions.get(kind)
+        is_at_once = rules is not None and rules.customer_yes == "not_needed"
+        return dialogs.change(case, kind=kind, order=order, is_at_once=is_at_once, about=str(whole))
+
+
+def can_prepare(policy: Policy) -> bool:
+    """Whether the rules have a kind that staff can prepare."""
+    return any(kind in policy.kinds for kind in PREPARED_KINDS)

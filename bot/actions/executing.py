@@ -22,6 +22,7 @@ from bot.actions import action as steps
 from bot.actions.action import LOOK_DELAYS, SENDING_SECONDS, ActionMovedOn
 from bot.actions.checking import NeedsMore
 from bot.actions.judging import Judging, facts_hash
+from bot.actions.messages import offer_key
 from bot.actions.preparing import Preparing
 from bot.actions.stepping import ActionStepping
 from bot.alerts import Alerts
@@ -210,7 +211,13 @@ class ActionRunner:
                 await self._step(action, lambda one: steps.withdraw(one, "no_longer_allowed", now=now), "ended")
 
     async def _renew(self, action: Action) -> None:
-        """Show it as it would be now. If that cannot be, say that it was not done, and name the way to a person."""
+        """Show it as it would be now. If that cannot be, say that it was not done, and name the way to a person.
+
+        What staff prepared and the customer never saw is left to staff, who read that it was withdrawn.
+        """
+        async with self.stepping.database.transaction() as tx:
+            if await outbox.by_key(tx, offer_key(action)) is None:
+                return
         customer = await self.identify(action.customer)
         is_told = False
         if customer is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from bot.cases.hours import Hours
 from bot.language.sentences import Sentences
 from bot.slack.blocks import Card
-from bot.slack.mrkdwn import escape
+from bot.slack.mrkdwn import escape, mention
 from bot.store.actions import Action
 from bot.store.cases import Case, card_key
 from bot.store.outbox import Outgoing
@@ -18,6 +18,8 @@ from bot.views import action_cards
 
 SILENT_ENDS = frozenset({"declined", "expired", "withdrawn"})
 """States that need no message of their own, because nothing was done: the preview says so."""
+DONE = frozenset({"done", "partly"})
+"""States in which the shop has changed something."""
 TOLD_AFTER_YES = frozenset({"", "identity_changed", "no_longer_allowed", "tampered"})
 """Why an action ends like that after its customer's yes, without their doing. They wait for an answer, so they get one.
 """
@@ -71,24 +73,26 @@ class ActionMessages:
         key = f"act/{action.ref}/{action.version}/stands"
         return Outgoing(key, "update", action.thread.channel, _payload(card), parent=offer_key(action))
 
-    def step(self, action: Action, *, now: float, said: str = "") -> list[Outgoing]:
+    def step(self, action: Action, *, is_shown: bool, now: float, said: str = "") -> list[Outgoing]:
         """What the customer reads after a step: the preview changes, and an end is told once.
 
-        `said` is what staff say about it. Nothing is said to somebody whose data is erased.
+        Of a change that was never shown to them they read only what was done. `said` is what staff say about it.
+        Nothing is said to somebody whose data is erased.
         """
         if action.is_nobodys:
             return []
+        if not is_shown:
+            return [self.end(action)] if action.state in DONE else []
         rows = [self.stands(action, now=now)]
         if not action.is_open and (action.state not in SILENT_ENDS or _is_waited_for(action)):
             rows.append(self.end(action, said=said))
         return rows
 
-    def offered_again(self, before: Action, action: Action, epoch: int | None) -> list[Outgoing]:
-        """The preview as a new message at the end of the thread. The one before says so, and has no buttons."""
-        card = action_cards.replaced(self.sentences, before)
+    def replaced(self, before: Action, action: Action) -> Outgoing:
+        """The preview that stood before: it says that there is a newer one, and has no buttons."""
         key = f"act/{action.ref}/{action.version}/replaced"
-        replaced = Outgoing(key, "update", before.thread.channel, _payload(card), parent=offer_key(before))
-        return [replaced, self.offer(action, epoch)]
+        payload = _payload(action_cards.replaced(self.sentences, before))
+        return Outgoing(key, "update", before.thread.channel, payload, parent=offer_key(before))
 
     def cannot(self, action: Action, words: str) -> Outgoing:
         """Why it cannot be offered again."""
@@ -116,6 +120,11 @@ class ActionMessages:
         """The card of staff in one line. The caller says which card."""
         key = f"act/{action.ref}/{action.version}/decided"
         return Outgoing(key, "update", self.agent_channel, _payload(action_cards.decided(action, by=by)))
+
+    def ended_in_case(self, action: Action, case: Case | None) -> Outgoing:
+        """What the member of staff reads who prepared it: how it ended."""
+        words = {"text": f"{mention(action.prepared_by)}: {action_cards.staff_standing(action)}"}
+        return self._to_staff(f"act/{action.ref}/{action.version}/prepared", case, words)
 
     def moved(self, action: Action, case: Case) -> Outgoing:
         """The card of staff in one line, when it is in the thread of a case by now. The caller says which card."""

@@ -52,6 +52,8 @@ OWN_RULES = frozenset(
     | {"staff_always", "fee"}
 )
 """Names of what is checked beside the rules of the file."""
+ONLY_MONEY_BACK: frozenset[ActionKind] = frozenset({"refund"})
+"""Kinds that give the customer money and change nothing else."""
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 Outcome = Literal["allow", "staff", "person", "ask", "refuse"]
@@ -261,6 +263,8 @@ class KindPolicy(Part):
     """In place of the file's `staff`, for this kind."""
     fee: Fee | None = None
     """What the action costs the customer."""
+    customer_yes: Literal["needed", "not_needed"] = "needed"
+    """`not_needed`: a refund that staff prepare is made without asking the customer. Only for `refund`."""
 
 
 class CurrencyLimits(Part):
@@ -310,6 +314,13 @@ class PolicyFile(Part):
     sentences: Annotated[Mapping[Id, SentenceByLanguage], Field(max_length=100)] = Field(default={})
     """Key -> sentence for customers. The name of a fact in braces is replaced by its value."""
 
+    @field_validator("actions")
+    @classmethod
+    def _needs_yes(cls, kinds: Mapping[ActionKind, KindPolicy]) -> Mapping[ActionKind, KindPolicy]:
+        if any(each.customer_yes == "not_needed" and kind not in ONLY_MONEY_BACK for kind, each in kinds.items()):
+            raise ValueError("needs the customer's yes for everything but a refund: customer_yes is for refund only")
+        return kinds
+
 
 FORMS = {
     "": "version: 1",
@@ -346,6 +357,7 @@ FORMS = {
     "actions.rules.matches": 'matches: "SALE-[0-9]+"',
     "actions.staff": "staff: always",
     "actions.fee": "fee: {fact: line.reason, when: [changed_mind], money: {EUR: 495}, label: return_postage}",
+    "actions.customer_yes": "customer_yes: not_needed",
     "actions.fee.fact": "fact: line.reason",
     "actions.fee.when": "when: [changed_mind]",
     "actions.fee.money": "money: {EUR: 495}",

@@ -43,8 +43,18 @@ class ChangeRequest:
     shop: ShopCustomer
     thread: ThreadRef
     origin: str
-    """What it is prepared for: `turn/7`, with `/again/` and the reference of an action that could not be sent."""
+    """What it is prepared for: `turn/7`, or `case/1042/9` for the submission 9 of a dialog of staff. `/again/` and the
+    reference of an action that could not be sent follow."""
     language: Language
+    prepared_by: str = ""
+    """The member of staff who prepares it in a case. Empty: the assistant does."""
+    case_id: int = 0
+    """That case."""
+
+    @property
+    def actor(self) -> str:
+        """Who the audit trail says prepared it."""
+        return self.prepared_by or "assistant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ class Preparing:
                 self.stepping.metrics.rule_failed(rule.id, rule.outcome)
         if not judged.may_be_offered:
             await self._note_refusal(wanted.origin, kind, judged.judgement)
-            return self._refused(judged, wanted.language)
+            return self._refused(judged, "en" if wanted.prepared_by else wanted.language)
         return await self._store(wanted, spec, judged)
 
     async def renew(self, action: Action, customer: Customer) -> Prepared:
@@ -98,12 +108,14 @@ class Preparing:
         if customer.shop is None:
             return Prepared("not_offered")
         language = language_for(action.language)
-        wanted = ChangeRequest(customer, customer.shop, action.thread, origin_again(action), language)
+        wanted = ChangeRequest(
+            customer, customer.shop, action.thread, origin_again(action), language, action.prepared_by, action.case_id
+        )
         arguments = Arguments.read(action.arguments)
         prepared = await self.prepare(wanted, cast("ActionKind", action.kind), arguments)
         async with self.stepping.database.transaction() as tx:
             if prepared.state == "offered":
-                epoch = await threads.epoch_of(tx, action.thread.key)
+                epoch = None if action.prepared_by else await threads.epoch_of(tx, action.thread.key)
                 await self.show(tx, wanted.origin, action.thread, epoch, language=language)
             elif prepared.words:
                 await outbox.add(
@@ -132,10 +144,13 @@ class Preparing:
         content = self._content(spec, judged, customer.shop, key=action.key, language=language_for(action.language))
         return Prepared("offered", replace(action, **content))
 
-    async def show(self, tx: Transaction, origin: str, place: ThreadRef, epoch: int, *, language: Language) -> bool:
+    async def show(
+        self, tx: Transaction, origin: str, place: ThreadRef, epoch: int | None, *, language: Language
+    ) -> bool:
         """Queue the previews of a turn in `place`, where its answer is. Returns whether there are any.
 
-        An older preview about the same order is withdrawn, and its buttons go.
+        They are dropped if the ownership epoch changes before they are posted. What staff prepare has none. An older
+        preview about the same order is withdrawn, and its buttons go.
         """
         now = self.stepping.clock.now()
         found = await actions.of_origin(tx, origin, states=("offered",))
@@ -149,7 +164,7 @@ class Preparing:
             changed = await actions.change(tx, each, shown)
             if changed is not None:
                 await outbox.add(tx, self.stepping.messages.offer(changed, epoch), now=now)
-                await note(tx, changed, "offered", "assistant", now=now)
+                await note(tx, changed, "offered", each.prepared_by or "assistant", now=now)
         return bool(found)
 
     async def show_again(self, tx: Transaction, action: Action) -> None:
@@ -197,7 +212,7 @@ class Preparing:
         async with self.stepping.database.transaction() as tx:
             await lock(tx, f"action/{subject}")
             while (before := await actions.prepared(tx, new.origin, kind, new.arguments_hash)) is not None:
-                if before.state == "offered":
+                if before.state == "offered" or wanted.prepared_by:
                     return Prepared("offered", before)
                 # It has ended, so what is asked for once more is another action.
                 new = replace(new, origin=origin_again(before))
@@ -209,7 +224,7 @@ class Preparing:
                 return Prepared("too_many")
             stored = await actions.add(tx, new)
             if stored is not None:
-                await note(tx, stored, "prepared", "assistant", now=now)
+                await note(tx, stored, "prepared", wanted.actor, now=now)
         failpoint("action_stored")
         return Prepared("offered", stored or new)
 
@@ -232,6 +247,8 @@ class Preparing:
             key=key,
             offered_at=now,
             due=now + self.offer_minutes * 60,
+            prepared_by=wanted.prepared_by,
+            case_id=wanted.case_id,
             **self._content(spec, judged, wanted.shop, key=key, language=wanted.language),
         )
 

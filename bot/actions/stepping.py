@@ -54,13 +54,20 @@ class ActionStepping:
         await note(tx, changed, what, actor, now=now, **detail)
         if changed.shown > before.shown:
             epoch = None if changed.is_of_staff else await threads.epoch_of(tx, changed.thread.key)
-            await outbox.add(tx, *self.messages.offered_again(before, changed, epoch), now=now)
-        elif await _is_news(tx, before, changed):
-            await outbox.add(tx, *self.messages.step(changed, now=now, said=said), now=now)
+            if await outbox.by_key(tx, offer_key(before)) is not None:
+                await outbox.add(tx, self.messages.replaced(before, changed), now=now)
+            await outbox.add(tx, self.messages.offer(changed, epoch), now=now)
+        elif _is_news(before, changed):
+            may_be_unshown = before.state == "offered" or changed.prepared_by
+            is_shown = not may_be_unshown or await outbox.by_key(tx, offer_key(before)) is not None
+            await outbox.add(tx, *self.messages.step(changed, is_shown=is_shown, now=now, said=said), now=now)
         if before.state == "approving" and not changed.is_nobodys:
             await self._settle_card(tx, before, changed, by=by)
         if changed.state == "approving" and (changed.asked, before.state) != (before.asked, "approving"):
             await self._ask_staff(tx, changed)
+        if changed.prepared_by and before.is_open and not changed.is_open and not changed.is_nobodys:
+            case = await cases.find(tx, changed.case_id)
+            await outbox.add(tx, self.messages.ended_in_case(changed, case), now=now)
         return changed
 
     async def _settle_card(self, tx: Transaction, before: Action, changed: Action, *, by: Sequence[str]) -> None:
@@ -96,8 +103,6 @@ async def note(tx: Transaction, action: Action, what: str, actor: str, *, now: f
     await audit.note(tx, actor=actor, action=f"action.{what}", subject=action.ref, detail=told, now=now)
 
 
-async def _is_news(tx: Transaction, before: Action, changed: Action) -> bool:
-    """Whether the customer reads of the step. A preview that was never posted has nothing to change."""
-    if changed.state == "executing" or (changed.state, changed.settled) == (before.state, before.settled):
-        return False
-    return before.state != "offered" or await outbox.by_key(tx, offer_key(before)) is not None
+def _is_news(before: Action, changed: Action) -> bool:
+    """Whether anybody reads of the step."""
+    return changed.state != "executing" and (changed.state, changed.settled) != (before.state, before.settled)

@@ -146,6 +146,7 @@ _TABLE = (
     Button("case.more.spam", "staff", "Asks whether the case is spam.", _OPEN, "at_once", "submit.spam"),
     Button("case.more.transfer", "staff", "Asks for the desk.", _OPEN, "at_once", "submit.transfer"),
     Button("case.more.merge", "staff", "Asks for the other case.", _OPEN, "at_once", "submit.merge"),
+    Button("case.prepare", "staff", "Asks which change to prepare.", _CLAIMED, "at_once", "choose.change", speaks=True),
     Button("draft.edit", "staff", "Opens a draft for changes.", _CLAIMED, "at_once", "submit.draft", speaks=True),
     Button("submit.resolve", "staff", "Resolves the case.", _CLAIMED, is_done=_became("resolved")),
     Button("submit.handback", "staff", "Hands the case back to the assistant.", _OPEN, is_done=_became("bot")),
@@ -153,6 +154,8 @@ _TABLE = (
     Button("submit.spam", "staff", "Closes the case as spam.", _OPEN, is_done=_became("closed")),
     Button("submit.transfer", "staff", "Transfers the case to another desk.", _OPEN, is_done=_became(*_UNCLAIMED)),
     Button("submit.merge", "staff", "Merges the case into another one.", _OPEN, is_done=_became("merged")),
+    Button("choose.change", "staff", "Asks for the rest of it.", _CLAIMED, "at_once", "submit.change", speaks=True),
+    Button("submit.change", "staff", "Prepares the change for the customer.", _CLAIMED, speaks=True),
     Button("submit.draft", "staff", "Sends the changed draft to the customer.", _CLAIMED, speaks=True),
     # What staff press about a change of an order. These name the action, not a case.
     Button("appr.yes", "staff", "Approves a change that the customer confirmed.", lane="own", anywhere=True),

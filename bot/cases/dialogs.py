@@ -33,6 +33,11 @@ class About:
     ts: str
     """The Slack timestamp of the message with the button."""
 
+    @property
+    def in_thread(self) -> str | None:
+        """The thread of the message. None if it is in the channel itself."""
+        return self.thread.ts if self.ts != self.thread.ts else None
+
     def __str__(self) -> str:
         return json.dumps([self.case, self.thread.channel, self.thread.ts, self.ts])
 
@@ -55,24 +60,42 @@ class Dialogs:
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
         """Open the button's dialog, or tell the user why it does not open. `trigger_id` is valid for three seconds."""
-        button = BUTTONS[action]
-        channel, in_thread = about.thread.channel, about.thread.ts if about.ts != about.thread.ts else None
+        case = await self.admit(action, about, user=user)
+        if case is None:
+            return
+        dialog = await DIALOGS[BUTTONS[action].dialog](self.cases, case, str(about))
+        if isinstance(dialog, str):
+            await self.tell(about, user, dialog)
+        else:
+            await self.show(about, dialog, user=user, trigger_id=trigger_id)
+
+    async def admit(self, action: str, about: About, *, user: str) -> Case | None:
+        """The case, if the button still works in its state and for the user. Otherwise the user is told why not."""
+        button, channel = BUTTONS[action], about.thread.channel
         try:
             case = await self.cases.find(about.case.partition("/")[0])
-            is_theirs = case.is_with(user) or not button.speaks
-            if button.is_useless(case) or not is_theirs or self.cases.desk(case) != channel:
-                await self.cases.status.tell_staff(case, user, action, channel=channel, thread_ts=in_thread)
-                return
-            dialog = await DIALOGS[button.dialog](self.cases, case, str(about))
-            if isinstance(dialog, str):
-                await self.chat.post_ephemeral(channel, user, text=dialog, thread_ts=in_thread)
-            else:
-                await self.views.open(trigger_id, dialog)
         except UnknownCase:
-            await self.chat.post_ephemeral(about.thread.channel, user, text=NO_SUCH_CASE, thread_ts=in_thread)
+            await self.tell(about, user, NO_SUCH_CASE)
+            return None
+        is_theirs = case.is_with(user) or not button.speaks
+        if button.is_useless(case) or not is_theirs or self.cases.desk(case) != channel:
+            thread_ts = about.in_thread
+            await self.cases.status.tell_staff(case, user, action, channel=channel, thread_ts=thread_ts)
+            return None
+        return case
+
+    async def show(self, about: About, dialog: Block, *, user: str, trigger_id: str) -> str:
+        """Open a dialog. Returns its id; empty if Slack did not open it, which the user is told."""
+        try:
+            return await self.views.open(trigger_id, dialog)
         except SlackRefused as refusal:
             if told := why_not_opened(refusal):
-                await self.chat.post_ephemeral(about.thread.channel, user, text=told, thread_ts=in_thread)
+                await self.tell(about, user, told)
+        return ""
+
+    async def tell(self, about: About, user: str, words: str) -> None:
+        """Tell only the user, where the button is."""
+        await self.chat.post_ephemeral(about.thread.channel, user, text=words, thread_ts=about.in_thread)
 
 
 def why_not_opened(refusal: SlackRefused) -> str:

@@ -48,6 +48,8 @@ class CaseMessages:
     """The desk file in force: helplines, the duty contact, and what staff choose from."""
     escalate_notice: Literal["thread", "ephemeral"] = "thread"
     """Who sees that a colleague opened a case: everyone in the thread, or only its customer."""
+    prepares: Callable[[], bool] = lambda: False
+    """Whether staff can prepare changes of orders here."""
 
     def announce(
         self, step: str, case: Case, *, before: Case | None = None, by: str = "", **values: str
@@ -393,7 +395,7 @@ class CaseMessages:
         due = None
         if case.state == "human" and case.replied_at is None and case.claimed_at is not None:
             due = self.targets.hours.after(case.claimed_at, self.targets.seconds(case.priority))
-        return staff_cards.case_card(case, reply_due=due, by=by, desk=self.desk_file())
+        return staff_cards.case_card(case, reply_due=due, by=by, desk=self.desk_file(), prepares=self.prepares())
 
 
 def _latest(case: Case, lines: Sequence[TranscriptLine]) -> list[str]:

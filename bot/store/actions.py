@@ -176,6 +176,13 @@ async def prepared(tx: AsyncConnection, origin: str, kind: str, arguments_hash: 
     return _action(row) if row else None
 
 
+async def made_for(tx: AsyncConnection, origin: str) -> Action | None:
+    """The first action that this origin prepared, whatever came of it."""
+    table = schema.action
+    row = (await tx.execute(select(table).where(table.c.origin == origin).order_by(table.c.id).limit(1))).one_or_none()
+    return _action(row) if row else None
+
+
 async def any_moves(tx: AsyncConnection) -> bool:
     """Whether anything can become of any action by itself. Mostly nothing can, and one look at an index says so."""
     table = schema.action

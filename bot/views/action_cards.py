@@ -61,7 +61,10 @@ def offered(sentences: Sentences, action: Action, *, turn: str) -> Card:
         block_id="act",
     )
     ends = say("action_offer_ends", time=moment(action.due or action.offered_at, "{time}"))
-    intro = [say("action_colleague_offers", money=_money(action))] if action.is_of_staff and action.money < 0 else []
+    intro = []
+    if action.is_of_staff:
+        is_other = action.asked > 0
+        intro = [say("action_colleague_offers", money=_money(action)) if is_other else say("action_colleague_prepared")]
     return Card(
         " ".join((*intro, title, ends)),
         (
@@ -121,7 +124,7 @@ def ended(sentences: Sentences, action: Action, *, turn: str, lines: Sequence[st
             words, calls, again = _standing(say, action, None), True, False
     buttons = [
         *([button(AGAIN, say("action_again"), action.button)] if again else []),
-        *([button("esc.customer", say("talk_to_person"), turn)] if calls else []),
+        *([button("esc.customer", say("talk_to_person"), turn)] if calls and turn else []),
     ]
     return Card(words, (section(words), *([actions(*buttons, block_id="act")] if buttons else [])))
 
@@ -154,6 +157,7 @@ def approval(action: Action, *, said: str, facts: Mapping[str, str]) -> Card:
         block_id="appr",
     )
     confirmed = moment(action.confirmed_at or action.offered_at, "{time}")
+    by = f" · prepared by {mention(action.prepared_by)}" if action.prepared_by else ""
     ends = moment(action.due or action.offered_at, "{time}")
     return Card(
         f"Approve? {title}",
@@ -164,7 +168,7 @@ def approval(action: Action, *, said: str, facts: Mapping[str, str]) -> Card:
             *([fields(*address)] if address else []),
             *quoted,
             buttons,
-            context(f"Confirmed by the customer {confirmed} · ends {ends}"),
+            context(f"Confirmed {confirmed} · ends {ends}{by}"),
         ),
     )
 

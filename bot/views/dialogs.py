@@ -6,10 +6,11 @@ trust it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from bot.desk_file.model import DeskFile
-from bot.shops.port import Money, minor_digits
+from bot.shops.actions import ActionKind, Reason
+from bot.shops.port import Money, Order, OrderLine, minor_digits
 from bot.slack.blocks import Block, capped, context, plain, section
 from bot.slack.mrkdwn import escape
 from bot.store.actions import Action
@@ -24,6 +25,12 @@ DRAFT_LIMIT = 3_000
 """The most characters of a reply. Slack accepts no more in a field."""
 SUGGEST = "suggest"
 """The value of `kb` if it is ticked."""
+WITH_LINES = frozenset({"cancel_lines", "return_items", "send_again", "refund"})
+"""The kinds of changes for which staff choose pieces."""
+LINES_ASKED = 40
+"""Lines of an order that a dialog asks about."""
+PIECES_ASKED = 90
+"""The most pieces of a line that can be chosen."""
 TITLE_LIMIT = 150
 QUESTION_LIMIT = 400
 ANSWER_LIMIT = 2_400
@@ -119,6 +126,56 @@ def amount(action: Action, *, about: str) -> Block:
     return _modal("submit.amount", "Change the amount", "Offer it", context(words), block, about=about)
 
 
+def waiting(ref: str, words: str, *, about: str) -> Block:
+    """A dialog without fields: the shop is being asked, or it cannot be asked."""
+    return {
+        "type": "modal",
+        "callback_id": "wait.change",
+        "private_metadata": about,
+        "title": plain(capped(f"A change in {ref}", 24)),
+        "close": plain("Cancel"),
+        "blocks": [section(words)],
+    }
+
+
+def which_change(case: Case, *, kinds: Sequence[str], orders: Sequence[Order], about: str) -> Block:
+    """Choose the `kind` of a change and the `order` that it is about."""
+    named = {kind: kind.replace("_", " ").capitalize() for kind in kinds}
+    known = {order.id: f"{order.id} · {order.status.replace('_', ' ')} · {order.total}" for order in orders}
+    return _modal(
+        "choose.change",
+        f"A change in {case.ref}",
+        "Next",
+        _select("kind", "What do you want to prepare?", named, optional=False),
+        _select("order", "Which order?", known, optional=False),
+        about=about,
+    )
+
+
+def change(case: Case, *, kind: ActionKind, order: Order, is_at_once: bool, about: str) -> Block:
+    """Fill in a change: `line/…` has the pieces of a line, `amount` what goes back instead, and `reason` why."""
+    words = f"{kind.replace('_', ' ').capitalize()} · {order.id} · {order.total}. " + (
+        "This is made at once: the rules ask for no yes of the customer."
+        if is_at_once
+        else "The customer sees the details and has to say yes."
+    )
+    has_lines = kind in WITH_LINES
+    lines = [_pieces(line) for line in order.lines[:LINES_ASKED]] if has_lines else []
+    most = order.refundable or order.total
+    amounts = [_number("amount", f"Or an amount in {most.currency}", most=most, optional=True)]
+    reasons = {reason: reason.replace("_", " ").capitalize() for reason in get_args(Reason)}
+    return _modal(
+        "submit.change",
+        f"A change in {case.ref}",
+        "Prepare it",
+        context(escape(words)),
+        *lines,
+        *(amounts if kind == "refund" and most.minor > 0 else []),
+        _select("reason", "Why?", reasons, optional=False),
+        about=about,
+    )
+
+
 def refusal(action: Action, *, about: str) -> Block:
     """Refuse a change. `note` is what the customer reads about it."""
     words = f"{staff_title(action)}. Nothing is changed, and the customer is told that a colleague said no."
@@ -163,17 +220,23 @@ def _text(
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
 
 
-def _number(block_id: str, label: str, *, most: Money) -> Block:
-    """An amount of money, from one minor unit to `most`, which is filled in."""
+def _pieces(line: OrderLine) -> Block:
+    """How many pieces of a line. None chosen: the line stays out of it."""
+    counts = {str(number): f"{number} of {line.quantity}" for number in range(1, min(line.quantity, PIECES_ASKED) + 1)}
+    return _select(f"line/{line.id}", capped(line.title, 150), counts)
+
+
+def _number(block_id: str, label: str, *, most: Money, optional: bool = False) -> Block:
+    """An amount of money, from one minor unit to `most`, which is filled in unless it is optional."""
     element = {
         "type": "number_input",
         "action_id": block_id,
         "is_decimal_allowed": minor_digits(most.currency) > 0,
         "min_value": Money(1, most.currency).figure,
         "max_value": most.figure,
-        "initial_value": most.figure,
+        **({} if optional else {"initial_value": most.figure}),
     }
-    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
 
 
 def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: str) -> Block:

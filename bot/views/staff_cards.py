@@ -109,17 +109,25 @@ def causes_of(desk: DeskFile) -> Mapping[str, str]:
     return {**own, OTHER_CAUSE: own.get(OTHER_CAUSE, CAUSES[OTHER_CAUSE])} if own else CAUSES
 
 
-def case_card(case: Case, *, reply_due: float | None = None, by: str = "", desk: DeskFile | None = None) -> Card:
+def case_card(
+    case: Case,
+    *,
+    reply_due: float | None = None,
+    by: str = "",
+    desk: DeskFile | None = None,
+    prepares: bool = False,
+) -> Card:
     """The card of a case in its present state.
 
-    `reply_due` is when a person's first reply is due, in seconds since 1970. `by` is the Slack id of the user who ended
-    the case. `desk` has the words for its own causes and outcomes.
+    `prepares` is whether staff can prepare a change of an order here. `reply_due` is when a person's first reply is
+    due, in seconds since 1970. `by` is the Slack id of the user who ended the case. `desk` has the words for its own
+    causes and outcomes.
     """
     match case.state:
         case "waiting" | "out_of_hours":
             return _waiting_card(case)
         case "human":
-            return _claimed_card(case, reply_due)
+            return _claimed_card(case, reply_due, prepares=prepares and case.thread.is_direct)
         case "merged":
             return _merged_card(case, by)
         case _:
@@ -147,7 +155,7 @@ def _waiting_card(case: Case) -> Card:
     )
 
 
-def _claimed_card(case: Case, reply_due: float | None) -> Card:
+def _claimed_card(case: Case, reply_due: float | None, *, prepares: bool) -> Card:
     reply = f" · first reply due {moment(reply_due, '{time}')}" if reply_due else ""
     claimed = f"*Claimed by <@{case.owner or ''}>* {moment(case.claimed_at or 0.0, '{time}')}{reply}"
     return _card(
@@ -159,6 +167,7 @@ def _claimed_card(case: Case, reply_due: float | None) -> Card:
         actions(
             button("case.resolve", "Resolve", case.ref, style="primary"),
             button("case.draft", "Draft replies", case.ref),
+            *([button("case.prepare", "Prepare a change…", case.ref)] if prepares else []),
             _take_over("Take over", case),
             button("case.handback", "Hand back to assistant", case.ref),
             _more(case),

@@ -12,6 +12,7 @@ from bot.actions.messages import ActionMessages
 from bot.actions.policy_file import PolicyFile, build_policy
 from bot.actions.preparing import ChangeRequest, Prepared, Preparing
 from bot.actions.stepping import ActionStepping
+from bot.cases.cases import Cases
 from bot.cases.messages import CaseMessages
 from bot.clock import Clock
 from bot.conversation import Customer, ShopCustomer, ThreadRef
@@ -62,11 +63,12 @@ class Changing:
     preparing: Preparing = field(init=False)
     runner: ActionRunner = field(init=False)
     deciding: Deciding = field(init=False)
+    cases: Cases = field(init=False)
 
     def __post_init__(self) -> None:
         slack = cast(SlackClient, _Posted())
         outbox = Outbox(self.database, slack.chat, slack.sessions, self.clock, essential=[AGENTS])
-        cases = build_cases(self.database, outbox, slack, self.clock)
+        self.cases = cases = build_cases(self.database, outbox, slack, self.clock)
         policy = build_policy(PolicyFile.model_validate(self.rules), digest="rules")
         hours = CaseMessages(load_sentences(), AGENTS).targets.hours
         messages = ActionMessages(load_sentences(), AGENTS, hours)
@@ -116,6 +118,14 @@ class Changing:
         """Fill in the dialog of the newest card with another amount."""
         ended, _ = await self.deciding.change_amount(Press(action.button, user, TEAM, AGENTS, ""), written)
         return ended
+
+    async def prepare_in_case(
+        self, user: str, staff: str, kind: ActionKind, arguments: Arguments, *, submission: int
+    ) -> Prepared:
+        """Fill in the dialog of a case of the customer."""
+        thread = ThreadRef(TEAM, f"D0{user}", "case")
+        case = await self.cases.open(thread, await self.identify(user), reason="change", priority="medium")
+        return await self.deciding.prepare(case, staff, kind, arguments, submission=submission)
 
     async def look(self) -> None:
         """Do what is due now, to its end."""

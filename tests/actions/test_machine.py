@@ -73,22 +73,25 @@ class Machine(RuleBasedStateMachine):
         self.turns = 0
         self.said_yes: set[str] = set()
         self.voted: set[str] = set()
+        self.unasked: set[str] = set()
+        """What staff prepared and the rules need no yes for."""
         self.shown: dict[str, tuple[Any, int]] = {}
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return self.loop.run_until_complete(work)
 
-    @initialize(needs_staff=st.booleans(), manner=st.sampled_from(MANNERS))
-    def begin(self, needs_staff: bool, manner: Manner) -> None:
+    @initialize(needs_staff=st.booleans(), needs_yes=st.booleans(), manner=st.sampled_from(MANNERS))
+    def begin(self, needs_staff: bool, needs_yes: bool, manner: Manner) -> None:
         """The product starts, and both orders are to be changed."""
-        self.needs_staff = needs_staff
+        self.needs_staff, self.needs_yes = needs_staff, needs_yes
         self.start()
         for order in ORDERS:
             self.ask(order, True, manner)
 
     def start(self) -> None:
         limits = {"EUR": {"staff_above": 1 if self.needs_staff else 10_000_000, "never_above": 20_000_000}}
-        rules = {"version": 1, "currency_limits": limits, "actions": {"refund": {"rules": []}}}
+        refund: dict[str, Any] = {"rules": [], "customer_yes": "needed" if self.needs_yes else "not_needed"}
+        rules = {"version": 1, "currency_limits": limits, "actions": {"refund": refund}}
         self.desk = Changing(self.database, self.clock, self.shop, rules, {"U1": CUSTOMER, "U2": OTHER})
 
     def actions(self) -> list[Action]:
@@ -118,6 +121,23 @@ class Machine(RuleBasedStateMachine):
             assert action.ref not in {each.ref for each in before}, "P9"
             self.shown[action.ref] = (action.request, action.money)
 
+    @rule(order=st.sampled_from(ORDERS))
+    def prepare_in_case(self, order: str) -> None:
+        """Staff fill in the dialog, and the submission is worked on twice, as after a crash."""
+        self.turns += 1
+        before = {each.ref for each in self.actions()}
+        for _ in range(2):
+            made = self.run(
+                self.desk.prepare_in_case("U1", "USTAFF", "refund", Arguments(order=order), submission=self.turns)
+            )
+            if made.action is not None and made.action.prepared_by:
+                action = self.run(self.desk.find(made.action.ref))
+                self.shown.setdefault(action.ref, (action.request, action.money))
+                if not self.needs_yes:
+                    self.unasked.add(action.ref)
+                assert action.state != "offered" or self.needs_yes
+        assert len({each.ref for each in self.actions()} - before) <= 1
+
     @precondition(lambda self: self.shown)
     @rule(which=st.integers(0, 5), user=st.sampled_from(PEOPLE), button=st.sampled_from(["yes", "yes", "yes", "no"]))
     def press(self, which: int, user: str, button: str) -> None:
@@ -131,20 +151,20 @@ class Machine(RuleBasedStateMachine):
                 "the vote stands"
             )
 
-    @precondition(lambda self: self.needs_staff and self.said_yes)
+    @precondition(lambda self: self.needs_staff and (self.said_yes or self.unasked))
     @rule(
         which=st.integers(0, 5),
-        user=st.sampled_from(["U1", "USTAFF", "USTAFF"]),
+        user=st.sampled_from(["U1", "USTAFF", "USTAFF", "UOTHER"]),
         button=st.sampled_from(["approve", "approve", "refuse"]),
     )
     def vote(self, which: int, user: str, button: str) -> None:
         action = self.run(self.desk.find([*self.shown][-1 - which % len(self.shown)]))
         if self.run(self.desk.press(action, user, button)) == "approved":
-            assert user != "U1"
+            assert user not in ("U1", action.prepared_by)
             self.voted.add(action.ref)
 
-    @precondition(lambda self: self.needs_staff and self.said_yes)
-    @rule(which=st.integers(0, 5), user=st.sampled_from(["U1", "USTAFF", "USTAFF"]), percent=st.integers(0, 110))
+    @precondition(lambda self: self.needs_staff and (self.said_yes or self.unasked))
+    @rule(which=st.integers(0, 5), user=st.sampled_from(["U1", "USTAFF", "UOTHER"]), percent=st.integers(0, 110))
     def offer_less(self, which: int, user: str, percent: int) -> None:
         """Staff offer another amount, and the customer has not said yes to that."""
         before = self.run(self.desk.find([*self.shown][-1 - which % len(self.shown)]))
@@ -152,12 +172,13 @@ class Machine(RuleBasedStateMachine):
         ended = self.run(self.desk.offer_less(before, user, Money(amount, before.currency).figure))
         if ended == "amount_changed":
             assert before.state == "approving"
-            assert user != "U1"
+            assert user not in ("U1", before.prepared_by)
             after = self.run(self.desk.find(before.ref))
             assert after.money == -amount
             assert 0 < amount <= -before.money, "P5"
             self.shown[before.ref] = (after.request, after.money)
             self.said_yes.discard(before.ref)
+            self.unasked.discard(before.ref)
             self.voted.add(before.ref)
 
     @precondition(lambda self: self.shown)
@@ -235,7 +256,7 @@ class Machine(RuleBasedStateMachine):
         for action in found:
             assert done[action.key] <= 1, "P1"
             if self.shop.sent[action.key]:
-                assert action.ref in self.said_yes, "P2"
+                assert action.ref in self.said_yes | self.unasked, "P2"
                 assert not self.needs_staff or action.ref in self.voted, "P2"
             assert (action.request, action.money) == self.shown.setdefault(
                 action.ref, (action.request, action.money)
@@ -262,6 +283,9 @@ class Machine(RuleBasedStateMachine):
             must = action.state in ENDS_TOLD or (is_late and action.reason in TOLD_AFTER_YES)
             # Of an order that changed meanwhile the customer reads this, or the new preview.
             may = must or (is_late and action.reason == "changed")
+            if not any(key.startswith(f"act/{action.ref}/offer/") for key in keys):
+                # The customer was not asked, and reads only what was done.
+                must = may = action.state == "done"
             assert must <= (f"act/{action.ref}/end" in keys) <= may, "P8"
 
     def teardown(self) -> None:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ORDER = "ORD-67890"
 DELIVERED = "ORD-31415"
 PARTLY = "ORD-24680"
+PACKED = "ORD-19283"
 RULES = """
 version: 1
 currency_limits:
@@ -31,6 +32,7 @@ actions:
     rules:
       - {id: arrived, fact: order.status, one_of: [delivered, return_requested], else: refuse, because: not_arrived}
   refund:
+    customer_yes: not_needed
     rules:
       - {id: paid, fact: order.payment, one_of: [paid, partly_refunded], else: refuse, because: nothing_paid}
 """
@@ -213,6 +215,84 @@ async def test_the_card_of_staff_moves_into_the_thread_of_a_case_that_opens(worl
     await world.staff.presses(moved, "appr.no")
     await world.staff.fills_in("submit.refusal")
     await ends(world, asked, preview, said("action_rejected"))
+    await world.hands_all_back()
+
+
+async def claimed_case(world: World) -> tuple[Post, Seen]:
+    """A customer's message and the card of its case, which Agent A has claimed."""
+    asked = await world.customer.says("I want to talk to a person")
+    card = await world.card_of(asked)
+    await world.staff.presses(card, "case.claim")
+
+    def is_claimed(state: Json) -> Seen | None:
+        shown = (seen for seen in seen_in(state, card.channel) if seen.ts == card.ts)
+        return next((seen for seen in shown if "case.prepare" in seen.buttons), None)
+
+    return asked, await world.until(is_claimed, what="a claimed case", channel=card.channel)
+
+
+async def prepare(world: World, card: Seen, kind: str, order: str, **inputs: Any) -> None:
+    """Agent A fills in the two dialogs."""
+    await world.staff.presses(card, "case.prepare")
+    await world.staff.fills_in("choose.change", kind=kind, order=order)
+    await world.staff.fills_in("submit.change", **inputs)
+
+
+async def told_in_case(world: World, card: Seen, words: str) -> None:
+    """Wait until the case's thread says so."""
+
+    def is_told(state: Json) -> bool | None:
+        return any(seen.thread_ts == card.ts and words in seen.text for seen in seen_in(state, card.channel)) or None
+
+    await world.until(is_told, what=f"{words} under the card", channel=card.channel)
+
+
+async def test_staff_prepare_a_change_and_the_customer_has_the_last_word(world: World) -> None:
+    asked, card = await claimed_case(world)
+    before = await world.shop_has_done()
+    await prepare(world, card, "return_items", DELIVERED, **{"line/2": "1", "reason": "wrong_item"})
+    preview = await world.customer.reads(asked, having=lambda seen: "act.yes" in seen.buttons)
+    assert said("action_colleague_prepared") in preview.text
+    await world.customer.presses(preview, "act.no")
+    await becomes(world, asked, preview, said("action_declined"))
+    await told_in_case(world, card, "is declined")
+    assert await world.shop_has_done() == before
+    await world.hands_all_back()
+
+
+async def test_a_refund_that_staff_prepare_is_made_at_once_where_the_rules_need_no_yes(world: World) -> None:
+    asked, card = await claimed_case(world)
+    before = await world.shop_has_done()
+    await prepare(world, card, "refund", PACKED, amount="10", reason="damaged")
+    done = await world.customer.reads(asked, having=lambda seen: said("action_done_refund", order=PACKED) in seen.text)
+    assert "10.00 USD" in done.text
+    await told_in_case(world, card, "is done")
+    assert await world.shop_has_done() == before + 1
+    await world.hands_all_back()
+
+
+async def test_another_of_the_staff_approves_what_one_prepares_above_the_limit(world: World) -> None:
+    asked, card = await claimed_case(world)
+    before = await world.shop_has_done()
+    await prepare(world, card, "refund", PARTLY, amount="100", reason="damaged")
+
+    def is_asked(state: Json) -> Seen | None:
+        under = (seen for seen in seen_in(state, card.channel) if seen.thread_ts == card.ts)
+        return next((seen for seen in under if "appr.yes" in seen.buttons), None)
+
+    asks = await world.until(is_asked, what="the card in the case's thread", channel=card.channel)
+    told = len(await world.staff.ephemerals())
+    await world.staff.presses(asks, "appr.yes")
+
+    def is_refused(state: Json) -> bool | None:
+        mine = [each["text"] for each in state["ephemerals"] if each["user"] == world.staff.user]
+        return any("Somebody else has to decide" in text for text in mine[told:]) or None
+
+    await world.until(is_refused, what="a refusal")
+    assert await world.shop_has_done() == before
+    await world.other_staff.presses(asks, "appr.yes")
+    await world.customer.reads(asked, having=lambda seen: said("action_done_refund", order=PARTLY) in seen.text)
+    assert await world.shop_has_done() == before + 1
     await world.hands_all_back()
 
 

@@ -29,6 +29,7 @@ NOT_PLAYED = frozenset(
             "case.handback",
             "case.join",
             "case.more",
+            "case.prepare",
             "case.reopen",
             "case.snooze",
             "case.takeover",
@@ -39,8 +40,10 @@ NOT_PLAYED = frozenset(
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
         *("relay.claim_send", "relay.note", "relay.send"),
         *(
+            "choose.change",
             "submit.amount",
             "submit.article",
+            "submit.change",
             "submit.draft",
             "submit.handback",
             "submit.merge",

@@ -20,11 +20,16 @@ class Views:
         """Replace a person's Home tab."""
         await self._api.call("views.publish", partial(self._api.web.views_publish, user_id=user, view=dict(view)))
 
-    async def open(self, trigger_id: str, view: Mapping[str, Any]) -> None:
-        """Open a dialog. A trigger works once, within three seconds."""
-        await self._api.call(
+    async def open(self, trigger_id: str, view: Mapping[str, Any]) -> str:
+        """Open a dialog, and return its id. A trigger works once, within three seconds."""
+        answer = await self._api.call(
             "views.open", partial(self._api.web.views_open, trigger_id=trigger_id, view=dict(view)), patience=0.0
         )
+        return str((answer.get("view") or {}).get("id") or "")
+
+    async def update(self, view_id: str, view: Mapping[str, Any]) -> None:
+        """Show something else in an open dialog."""
+        await self._api.call("views.update", partial(self._api.web.views_update, view_id=view_id, view=dict(view)))
 
     async def suggest_prompts(
         self,

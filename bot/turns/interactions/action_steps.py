@@ -1,30 +1,52 @@
 """What the buttons about a change of an order do: the customer's yes and no, and the decisions of staff."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import cast
 
 from bot.actions.action import ActionMovedOn
 from bot.actions.checking import NeedsMore
 from bot.actions.deciding import Deciding, Ended, Press
+from bot.actions.dialogs import PREPARED_KINDS
+from bot.actions.preparing import Prepared
+from bot.cases.case import owned
 from bot.conversation import Customer
 from bot.language.sentences import Sentences, language_for
-from bot.shops.port import ShopUnavailable
+from bot.shops.actions import ActionKind, Arguments
+from bot.shops.port import ShopUnavailable, read_money
 from bot.slack.api.chat import Chat
 from bot.store.actions import Action
 from bot.store.inbox import InboxItem
-from bot.turns.interactions.replies import Replies, Step, field
+from bot.turns.interactions.replies import Replies, Step, field, number
 from bot.views.action_cards import staff_standing, standing
 
 Decide = Callable[[Press], Awaitable[tuple[Ended, Action | None]]]
 
 TOLD_TO_STAFF: Mapping[Ended, str] = {
     "unknown_action": "Frontdesk can't find this change. Nothing was done.",
-    "own_action": "This is your own order. Somebody else has to decide about it.",
+    "own_action": "This is your own order, or you have prepared it. Somebody else has to decide about it.",
     "expired": "This has ended; nothing was changed.",
     "wrong_amount": "Nothing was changed: the amount must be more than zero, and at most what the customer agreed to.",
     "cannot_check": "The shop or Slack doesn't answer right now, so nothing was changed. Try again in a minute.",
     "not_possible": "Nothing was changed: the rules or the shop don't allow it.",
     "voted": "Thank you. One more person has to approve it.",
+}
+
+
+OFFERED: Mapping[str, str] = {
+    "offered": "The customer sees the details now and has to say yes. You read here how it ends.",
+    "approving": "A colleague has to approve it. You read here how it ends.",
+    "ready": "It is on its way to the shop. You read here how it ends.",
+}
+"""State of what was prepared -> what the member of staff reads."""
+PREPARED: Mapping[str, str] = {
+    "no_order": "Nothing was prepared: the shop can't find this order.",
+    "not_offered": "Nothing was prepared: it isn't possible for this customer.",
+    "refused": "Nothing was prepared: a rule says no.",
+    "person": "Nothing was prepared: the rules or the shop leave this to people. Do it in your shop.",
+    "under_way": "Nothing was prepared: another change of this order is under way.",
+    "too_many": "Nothing was prepared: the customer has too many open offers.",
+    "missing": "Nothing was prepared: check the pieces, the amount and the reason.",
 }
 
 
@@ -56,6 +78,7 @@ class ActionSteps:
                 item, lambda press: self.deciding.refuse(press, field(item, "note"))
             ),
             "appr.take": lambda item, _: self._by_staff(item, self.deciding.take_over),
+            "submit.change": self._prepare,
             "act.was_done": lambda item, _: self._by_staff(
                 item, lambda press: self.deciding.settle(press, was_done=True)
             ),
@@ -110,6 +133,55 @@ class ActionSteps:
         elif ended in TOLD_TO_STAFF:
             await self.replies.tell(item, TOLD_TO_STAFF[ended])
         return ended
+
+    async def _prepare(self, item: InboxItem, value: str) -> str:
+        """Prepare the change that staff have filled in, and say what came of it."""
+        ref, kind, order, currency = (*value.split("/"), "", "", "", "")[:4]
+        case = await self.deciding.cases.find(ref)
+        owned(case, item.author)
+        try:
+            arguments = _arguments(item, kind, order, currency)
+            prepared = await self.deciding.prepare(
+                case, item.author, cast("ActionKind", kind), arguments, submission=item.id
+            )
+        except (ValueError, NeedsMore):
+            words, ended = PREPARED["missing"], "missing"
+        except ShopUnavailable:
+            words, ended = TOLD_TO_STAFF["cannot_check"], "cannot_check"
+        else:
+            ended = prepared.state
+            words = _prepared(prepared)
+        await self.replies.tell(item, words)
+        return ended
+
+
+def _prepared(prepared: Prepared) -> str:
+    """What the member of staff reads who prepared it."""
+    if prepared.state == "offered" and prepared.action is not None:
+        return OFFERED.get(prepared.action.state, OFFERED["ready"])
+    return " ".join(filter(None, (PREPARED[prepared.state], prepared.words)))
+
+
+def _arguments(item: InboxItem, kind: str, order: str, currency: str) -> Arguments:
+    """What was filled in. Raises ValueError if it is no change that staff can prepare."""
+    fields = item.interaction.fields
+    lines = [
+        {"line": name.removeprefix("line/"), "quantity": number(str(count))}
+        for name, count in fields.items()
+        if name.startswith("line/") and count
+    ]
+    written = field(item, "amount")
+    amount = read_money(written, currency) if written else None
+    if kind not in PREPARED_KINDS or (written and amount is None):
+        raise ValueError("it is no change that staff can prepare")
+    return Arguments.read(
+        {
+            "order": order,
+            "lines": lines,
+            "reason": field(item, "reason"),
+            **({"amount": asdict(amount)} if amount else {}),
+        }
+    )
 
 
 def _press(item: InboxItem) -> Press:
