@@ -304,8 +304,8 @@ async def open_app(
                 cases=cases.cases,
                 dialogs=dialogs,
                 action_dialogs=ActionDialogs(dialogs),
-                change_dialogs=ChangeDialogs(dialogs, preparing.judging, cases.identities.identify_anew)
-                if preparing
+                change_dialogs=ChangeDialogs(dialogs, actions.preparing.judging, cases.identities.identify_anew)
+                if actions
                 else None,
                 identities=cases.identities,
                 home=home,

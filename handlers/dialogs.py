@@ -1,5 +1,6 @@
 """Dialogs: staff press, fill in and submit. A submission goes through the inbox like a press on the same case."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
@@ -19,6 +20,8 @@ from handlers.payloads import ViewSubmission, parse_about
 Ack = Callable[[], Awaitable[None]]
 AckWith = Callable[..., Awaitable[None]]
 """An acknowledgement that can show another dialog."""
+SHOP_SECONDS = 1.5
+"""How long a dialog waits for the shop before it says to wait. Slack waits three seconds."""
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -40,13 +43,23 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await ack()
             await desk.refuse(about.thread.channel, user, thread_ts=None)
             return
-        # Slack waits three seconds for what comes next, and a shop can need more.
-        await ack(response_action="update", view=waiting(about.case.partition("/")[0], ASKING, about=str(about)))
         chosen = filled_in(body["view"]["state"]["values"])
         kind = next((each for each in PREPARED_KINDS if each == chosen.get("kind")), None)
-        if desk.change_dialogs is not None and kind is not None:
-            order, view_id = str(chosen.get("order", "")), body["view"]["id"]
-            await desk.change_dialogs.choose(about, user=user, view_id=view_id, kind=kind, order=order)
+        if desk.change_dialogs is None or kind is None:
+            await ack()
+            return
+        order = str(chosen.get("order", ""))
+        second = asyncio.ensure_future(desk.change_dialogs.second(about, user=user, kind=kind, order=order))
+        done, _ = await asyncio.wait({second}, timeout=SHOP_SECONDS)
+        if not done:
+            ref = about.case.partition("/")[0]
+            await ack(response_action="update", view=waiting(ref, ASKING, about=str(about)))
+            if view := await second:
+                await desk.views.update(body["view"]["id"], view)
+        elif view := second.result():
+            await ack(response_action="update", view=view)
+        else:
+            await ack()
 
     for callback_id in SUBMISSIONS - {CHOOSE}:
         app.view(callback_id)(store_submission)

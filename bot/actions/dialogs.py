@@ -89,16 +89,16 @@ class ChangeDialogs:
         if view_id := await self.dialogs.show(about, view, user=user, trigger_id=trigger_id):
             await self.dialogs.views.update(view_id, await self._built(case, about, self._which))
 
-    async def choose(self, about: About, *, user: str, view_id: str, kind: ActionKind, order: str) -> None:
-        """Show the second dialog in place of the first."""
+    async def second(self, about: About, *, user: str, kind: ActionKind, order: str) -> Block | None:
+        """The second dialog. None if the case has moved on, which the user is told."""
         case = await self.dialogs.admit(CHOOSE, about, user=user)
         if case is None:
-            return
+            return None
 
         async def rest(case: Case, about: About, shop: ShopCustomer) -> Block | str:
             return await self._rest(case, about, shop, kind, order)
 
-        await self.dialogs.views.update(view_id, await self._built(case, about, rest))
+        return await self._built(case, about, rest)
 
     async def _built(
         self, case: Case, about: About, build: Callable[[Case, About, ShopCustomer], Awaitable[Block | str]]
