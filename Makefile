@@ -13,7 +13,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-actions bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
 
 help:  ## list the targets
@@ -142,6 +142,9 @@ bench-page: $(VENV)/.dev  ## how soon the page of make demo can be used (1 minut
 
 bench-handover: $(VENV)/.dev  ## how soon customers and staff read each other (1 minute); last line is JSON
 	@$(BIN)/python -m bench.handover
+
+bench-actions: $(VENV)/.dev  ## what a change of an order costs, and how soon a press is at the shop and told (6 minutes); last line is JSON
+	@$(BIN)/python -m bench.actions
 
 bench-erase: $(VENV)/.dev  ## erase one customer of 500,000 messages while others write, on SQLite and on Postgres (4 minutes); last line of each is JSON
 	@$(BIN)/python -m bench.erase

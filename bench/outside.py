@@ -29,6 +29,7 @@ TEAM, APP, BOT, AGENTS = "T0BENCH", "A0BENCH", "U0BENCHBOT", "C0BENCHDESK"
 FIRST = "Unworn items can be sent back within 30 days of delivery."
 """The answer's first sentence; only a whole sentence is shown."""
 NEXT = " The label is in the parcel, and the refund follows when the parcel has arrived."
+_OFFER = re.compile(r"\bact_[a-z0-9]+/\d+")
 MARK = re.compile(rb"\bq\d{6}\b")
 """What tells one question from another, in the text and in the request to the model."""
 
@@ -49,6 +50,12 @@ class Seen:
     """and whether that was a stream."""
     ended: float = 0.0
     """When the answer's last message was complete."""
+    offer: str = ""
+    """The value of the button that says yes to a change,"""
+    offer_ts: str = ""
+    """and the message that it is in."""
+    posts: list[float] = field(default_factory=list)
+    """When messages came that are no stream and ask for no yes."""
 
 
 @dataclass(slots=True)
@@ -62,6 +69,8 @@ class Stage:
     sentences: int = 1
     looks_up: bool = False
     """Whether the model first asks for an order."""
+    prepares: bool = False
+    """Whether the model first prepares its cancellation."""
     seen: dict[str, Seen] = field(default_factory=dict)
     """By the mark of the question."""
     threads: dict[str, str] = field(default_factory=dict)
@@ -90,12 +99,12 @@ def build_app() -> web.Application:
 
 
 async def _play(request: web.Request) -> web.Response:
-    """Begin anew: `first_seconds`, `seconds`, `sentences`, `looks_up`, and `threads`, the ts of each question by its
-    mark.
+    """Begin anew: `first_seconds`, `seconds`, `sentences`, `looks_up`, `prepares`, and `threads`, the ts of each
+    question by its mark.
     """
     stage, given = request.app[STAGE], orjson.loads(await request.read())
     stage.first_seconds, stage.seconds, stage.sentences = given["first_seconds"], given["seconds"], given["sentences"]
-    stage.looks_up = given["looks_up"]
+    stage.looks_up, stage.prepares = given["looks_up"], given["prepares"]
     stage.threads = {ts: mark for mark, ts in given["threads"].items()}
     stage.seen, stage.calls = {}, Counter()
     return web.json_response({"ok": True})
@@ -160,8 +169,11 @@ def _said(stage: Stage, given: dict[str, Any], *, is_stream: bool) -> str:
     seen = stage.of(mark)
     if not seen.started:
         seen.started, seen.streamed = time.monotonic(), is_stream
-    if not is_stream:
+    if offer := _OFFER.search(str(given.get("blocks"))):
+        seen.offer, seen.offer_ts = offer[0], ts
+    elif not is_stream:
         seen.ended = time.monotonic()
+        seen.posts.append(seen.ended)
     return ts
 
 
@@ -188,16 +200,20 @@ async def _answer(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     with suppress(ConnectionResetError):  # who asked may have been told to stop
         await response.prepare(request)
-        if stage.looks_up and found and b'"role":"tool"' not in body.replace(b" ", b""):
-            await _look_up(response, found[-1].decode())
+        is_first = found and b'"role":"tool"' not in body.replace(b" ", b"")
+        if stage.prepares and is_first:
+            await _call(response, found[-1].decode(), "prepare_cancel_order", reason="changed_mind")
+        elif stage.looks_up and is_first:
+            await _call(response, found[-1].decode(), "lookup_order")
         else:
             await _write(response, stage, seen)
     return response
 
 
-async def _look_up(response: web.StreamResponse, mark: str) -> None:
-    """Ask for the order of the question."""
-    function = {"name": "lookup_order", "arguments": f'{{"order_id": "ORD-{mark[1:]}"}}'}
+async def _call(response: web.StreamResponse, mark: str, name: str, **more: str) -> None:
+    """Call a tool with the order of the question."""
+    arguments = orjson.dumps({"order_id": f"ORD-{mark[1:]}", **more}).decode()
+    function = {"name": name, "arguments": arguments}
     call = {"index": 0, "id": f"call_{mark}", "type": "function", "function": function}
     asking = _event({"tool_calls": [call]})
     await response.write(asking + _event({}, "tool_calls") + _usage() + b"data: [DONE]\n\n")

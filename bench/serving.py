@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 
@@ -108,26 +109,75 @@ async def stage(
     seconds: float,
     sentences: int,
     looks_up: bool = False,
+    prepares: bool = False,
 ) -> None:
     """Say how the model at `outside` plays, and which questions it is going to be asked.
 
-    With `looks_up` it first asks for an order, and the shop is at `outside`, too.
+    With `looks_up` it first asks for an order, with `prepares` it first prepares its cancellation.
     """
     play = {
         "first_seconds": first_seconds,
         "seconds": seconds,
         "sentences": sentences,
         "looks_up": looks_up,
+        "prepares": prepares,
         "threads": {question.mark: question.ts for question in asked},
     }
     async with aiohttp.ClientSession() as http, http.post(f"{outside}/stage", json=play) as response:
         response.raise_for_status()
 
 
-async def post(http: aiohttp.ClientSession, url: str, question: Question) -> float | None:
-    """Seconds until the event was acknowledged; None when it was not."""
-    body = question.body()
-    headers = signed(body, SECRET, at=time.time()) | {"Content-Type": "application/json"}
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A customer's yes to a change that was offered under a question."""
+
+    question: Question
+    offer: str
+    """The value of the button."""
+    ts: str
+    """The message that it is in."""
+
+    def body(self) -> bytes:
+        """The interaction as Slack posts it."""
+        user, channel = self.question.user, f"D{self.question.user[1:]}"
+        now = f"{time.time():.6f}"
+        payload = {
+            "type": "block_actions",
+            "token": "unused",
+            "api_app_id": APP,
+            "team": {"id": TEAM, "domain": "bench"},
+            "user": {"id": user, "name": "customer", "username": "customer", "team_id": TEAM},
+            "trigger_id": f"1.{self.question.ts}.{self.question.mark}",
+            "container": {
+                "type": "message",
+                "message_ts": self.ts,
+                "channel_id": channel,
+                "thread_ts": self.question.ts,
+                "is_ephemeral": False,
+            },
+            "channel": {"id": channel, "name": "directmessage"},
+            "message": {"type": "message", "ts": self.ts, "thread_ts": self.question.ts, "text": "", "blocks": []},
+            "state": {"values": {}},
+            "response_url": "https://hooks.example.com/unused",
+            "actions": [
+                {
+                    "type": "button",
+                    "action_id": "act.yes",
+                    "block_id": "act",
+                    "text": {"type": "plain_text", "text": "Yes"},
+                    "value": self.offer,
+                    "action_ts": now,
+                }
+            ],
+        }
+        return urlencode({"payload": json.dumps(payload)}).encode()
+
+
+async def post(http: aiohttp.ClientSession, url: str, sent: Question | Press) -> float | None:
+    """Seconds until the event or interaction was acknowledged; None when it was not."""
+    body = sent.body()
+    kind = "application/json" if isinstance(sent, Question) else "application/x-www-form-urlencoded"
+    headers = signed(body, SECRET, at=time.time()) | {"Content-Type": kind}
     begun = time.monotonic()
     async with http.post(f"{url}/slack/events", data=body, headers=headers) as response:
         await response.read()

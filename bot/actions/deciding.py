@@ -119,7 +119,8 @@ class Deciding:
             ended, changed = await self._confirm(tx, press, action, customer)
         failpoint("action_confirmed")
         self.stepping.outbox.wake()
-        self.runner.wake()
+        if ended == "confirmed":
+            self.runner.begin(changed)
         return ended, changed
 
     async def _confirm(
@@ -273,7 +274,8 @@ class Deciding:
             ended, changed = await self._approve(tx, action, press.user, now=now)
         failpoint("vote_stored")
         self.stepping.outbox.wake()
-        self.runner.wake()
+        if ended == "approved":
+            self.runner.begin(changed)
         return ended, changed
 
     async def _approve(self, tx: Transaction, action: Action, user: str, *, now: float) -> tuple[Ended, Action]:

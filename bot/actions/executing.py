@@ -1,8 +1,10 @@
 """Carries actions out: sends each stored request, finds out what became of it, and tells everybody once.
 
 run         look for what is due, until cancelled
+begin       carry out at once what a press has confirmed
   _look     end offers in time, take over what a gone process was sending, carry out what is ready, ask about the rest
-  _execute  read the order again, mark the request as leaving, send it, keep the answer
+  _execute  read the order again, and send the request
+  _send     mark it as leaving, send it, keep the answer
   _find_out ask the shop what became of a request without an answer
   _call     open a case for what nobody could find out
 
@@ -32,18 +34,23 @@ from bot.failpoints import failpoint
 from bot.shops.actions import ActionKind, ActionRequest, Arguments, Outcome
 from bot.shops.port import ShopUnavailable
 from bot.store import actions, leases, outbox
-from bot.store.actions import Action
+from bot.store.actions import Action, State
 from bot.store.leases import Membership
 from bot.views.action_cards import staff_title
 
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""The time between two looks. A press wakes the runner of its own process at once."""
+"""The time between two looks. What a press confirms begins at once in its own process."""
 AT_ONCE = 4
-"""Actions that one process carries out at the same time."""
-MOST = 50
-"""Actions of each kind that one look handles. The next one handles the rest."""
+"""Actions that one process sends, or asks the shop about, at the same time."""
+CHECKS_AT_ONCE = 16
+"""Actions whose order one process reads again at the same time."""
+CHECK_SECONDS = 2.0
+"""An action that waited longer for its turn to be sent is checked once more."""
+MOST = 200
+"""Actions that one look handles. The next one handles the rest."""
+_WITH_A_TIME: tuple[State, ...] = ("offered", "approving", "ready", "unknown", "stuck", "partly")
 KEY_MARGIN_HOURS = 1.0
 """A shop's key counts as forgotten this much before the shop says that it forgets it."""
 COUNT_SECONDS = 15.0
@@ -68,28 +75,33 @@ class ActionRunner:
     """Whether no other process can be sending anything."""
     alerts: Alerts = field(default_factory=Alerts)
     _count_next: float = 0.0
-    _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _running: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _checks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CHECKS_AT_ONCE))
+    _is_open: bool = False
 
     @property
     def judging(self) -> Judging:
         """What the rules and the shop say."""
         return self.preparing.judging
 
-    def wake(self) -> None:
-        """Look at once."""
-        self._woken.set()
+    def begin(self, action: Action) -> None:
+        """Carry a confirmed action out at once. If this process carries none out, one that does finds it."""
+        if self._is_open and action.state == "ready":
+            self._start(action, self._execute)
 
     async def run(self) -> None:
         """Carry out what is due until cancelled. What has begun by then is left to `drain`."""
-        while True:
-            self._woken.clear()
-            try:
-                await self._look()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the actions must go on
-                self.alerts.tell(logger, "due actions could not be read", about=type(error).__name__)
-            await self._rest()
+        self._is_open = True
+        try:
+            while True:
+                try:
+                    await self._look()
+                except Exception as error:  # noqa: BLE001 - whatever it is, the actions must go on
+                    self.alerts.tell(logger, "due actions could not be read", about=type(error).__name__)
+                await self.stepping.clock.sleep(POLL_SECONDS)
+        finally:
+            self._is_open = False
 
     async def drain(self, seconds: float) -> None:
         """Let what has begun come to its end. What does not in time is found out by the next process."""
@@ -98,35 +110,24 @@ class ActionRunner:
             for task in left:
                 task.cancel()
 
-    async def _rest(self) -> None:
-        woken = asyncio.ensure_future(self._woken.wait())
-        rest = asyncio.ensure_future(self.stepping.clock.sleep(POLL_SECONDS))
-        try:
-            await asyncio.wait({woken, rest}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            woken.cancel()
-            rest.cancel()
-
     async def _look(self) -> None:
         now = self.stepping.clock.now()
         is_counted = now >= self._count_next
         async with self.stepping.database.reading() as tx:
             if not is_counted and not await actions.any_moves(tx):
                 return
-            ended = await actions.due_by(tx, now, states=("offered", "approving"), limit=MOST)
+            due = await actions.due_by(tx, now, states=_WITH_A_TIME, limit=MOST)
             people = await actions.left_to_people(tx)
             elsewhere = await actions.asked_elsewhere(tx, limit=MOST)
             alive = set() if self.is_alone else {*await leases.alive(tx, now=now)} - {self.member.id}
             marked = await actions.marked_by_others(tx, alive)
-            ready = await actions.due_by(tx, now, states=("ready",), limit=MOST)
-            unknown = await actions.due_by(tx, now, states=("unknown",), limit=MOST)
-            stuck = await actions.due_by(tx, now, states=("stuck", "partly"), limit=MOST)
             counts = await actions.count_open(tx) if is_counted else {}
         if is_counted:
             self._count_next = now + COUNT_SECONDS
             self.stepping.metrics.actions_open(counts)
-        for each in ended:
-            await self._pass(each, lambda action: steps.expire(action, now=now), "ended")
+        for each in due:
+            if each.state in ("offered", "approving"):
+                await self._pass(each, lambda action: steps.expire(action, now=now), "ended")
         for each in people:
             await self._pass(each, lambda action: steps.withdraw(action, "with_people", now=now), "ended")
         for each, case in elsewhere:
@@ -135,12 +136,21 @@ class ActionRunner:
             # What this process marked and no longer works on came too late, or its answer could not be kept.
             if each.worker != self.member.id or each.id not in self._running:
                 await self._pass(each, lambda action: steps.lose(action, now=now), "lost")
-        for each in ready:
-            self._start(each, self._execute)
-        for each in unknown:
-            self._start(each, self._find_out)
-        for each in stuck:
-            self._start(each, self._call)
+        for each in due:
+            match each.state:
+                case "ready":
+                    self._start(each, self._execute)
+                case "unknown":
+                    self._start(each, self._in_place(self._find_out))
+                case "stuck" | "partly":
+                    self._start(each, self._in_place(self._call))
+
+    def _in_place(self, work: Callable[[Action], Awaitable[None]]) -> Callable[[Action], Awaitable[None]]:
+        async def run(action: Action) -> None:
+            async with self._places:
+                await work(action)
+
+        return run
 
     def _start(self, action: Action, work: Callable[[Action], Awaitable[None]]) -> None:
         if action.id in self._running:
@@ -148,8 +158,7 @@ class ActionRunner:
 
         async def safely() -> None:
             try:
-                async with self._places:
-                    await work(action)
+                await work(action)
             except ActionMovedOn:
                 logger.info("an action goes on elsewhere", extra={"action": action.ref})
             except Exception:
@@ -162,14 +171,25 @@ class ActionRunner:
 
     async def _execute(self, action: Action) -> None:
         """Send the stored request. Before the first time, the order is read again."""
+        monotonic = self.stepping.clock.monotonic
+        if action.attempts and not _has_key(action, now=self._now()):
+            await self._step(action, lambda one: steps.doubt(one, now=self._now()), "lost")
+            return
+        fault, checked = None, monotonic()
         if not action.attempts:
-            fault = await self._check_again(action)
+            async with self._checks:
+                fault = await self._check_again(action)
+            checked = monotonic()
+        async with self._places:
+            if not action.attempts and fault is None and monotonic() - checked > CHECK_SECONDS:
+                fault = await self._check_again(action)
             if fault is not None:
                 await self._settle_unsent(action, fault)
                 return
-        elif not _has_key(action, now=self._now()):
-            await self._step(action, lambda one: steps.doubt(one, now=self._now()), "lost")
-            return
+            await self._send(action)
+
+    async def _send(self, action: Action) -> None:
+        """Mark the stored request as leaving, send it, and keep the answer."""
         began = self.stepping.clock.monotonic()
         marked = await self._step(action, lambda one: steps.mark(one, self.member.id, now=self._now()), "sent")
         failpoint("action_marked")
@@ -306,18 +326,25 @@ class ActionRunner:
 
     async def _step(self, action: Action, change: Callable[[Action], Action], what: str) -> Action:
         """Make a step, and queue what is to be said of it, in one transaction. Raises ActionMovedOn."""
+        after = change(action)
         async with self.stepping.database.transaction() as tx:
-            before = await actions.find(tx, action.ref) or action
-            if before.version != action.version and not steps.differs_by_erasure(action, before):
-                raise ActionMovedOn(before)
-            after = change(before)
-            after = steps.erase(after) if before.is_erased else after
-            changed = await self.stepping.put(tx, before, after, what, "frontdesk")
-        self.stepping.outbox.wake()
+            try:
+                changed = await self.stepping.put(tx, action, _erased_as(action, after), what, "frontdesk")
+            except ActionMovedOn as moved:
+                before = moved.action
+                if not steps.differs_by_erasure(action, before):
+                    raise
+                changed = await self.stepping.put(tx, before, steps.erase(change(before)), what, "frontdesk")
+        if changed.state != "executing":
+            self.stepping.outbox.wake()
         return changed
 
     def _now(self) -> float:
         return self.stepping.clock.now()
+
+
+def _erased_as(before: Action, after: Action) -> Action:
+    return steps.erase(after) if before.is_erased else after
 
 
 def _has_key(action: Action, *, now: float) -> bool:

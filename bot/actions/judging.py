@@ -156,17 +156,25 @@ class Judging:
         besides: int,
     ) -> Callable[..., Facts]:
         """The facts with or without a `quote`."""
+        orders, now = await self.shop.list_orders(customer), self.clock.now()
         async with self.database.transaction() as tx:
             done = await actions.of_subject(tx, subject_of(order, customer), states=("done",))
-            recent = await cases.count_since(tx, user, self.clock.now() - CASE_DAYS * DAY)
+            recent = await cases.count_since(tx, user, now - CASE_DAYS * DAY)
+            refunds = await actions.refunds_since(tx, customer.id, now - FACT_DAYS * DAY)
+            today = await actions.sums_of(tx, since=now - DAY, currency="", shop_customer=customer.id, besides=besides)
         return partial(
             build_facts,
             kind=kind,
             order=order,
             arguments=arguments,
-            customer=await self._customer_facts(customer, besides=besides),
+            customer=CustomerFacts(
+                orders_count=len(orders),
+                refunds_90d=refunds,
+                actions_today=today.actions,
+                first_order_at=min((each.placed_at for each in orders), default=None),
+            ),
             cases_30d=recent,
-            now=datetime.fromtimestamp(self.clock.now(), UTC),
+            now=datetime.fromtimestamp(now, UTC),
             zone=ZoneInfo(self.zone),
             actions_done=len(done),
             products=tuple(products.values()),
@@ -190,17 +198,6 @@ class Judging:
             return []
         found = [await self.shop.track(customer, each.tracking_number) for each in order.parcels[:PARCELS_READ]]
         return [each for each in found if each is not None]
-
-    async def _customer_facts(self, customer: ShopCustomer, *, besides: int) -> CustomerFacts:
-        orders = await self.shop.list_orders(customer)
-        now = self.clock.now()
-        async with self.database.transaction() as tx:
-            refunds = await actions.refunds_since(tx, customer.id, now - FACT_DAYS * DAY)
-            today = await actions.sums_of(tx, since=now - DAY, currency="", shop_customer=customer.id, besides=besides)
-        first = min((order.placed_at for order in orders), default=None)
-        return CustomerFacts(
-            orders_count=len(orders), refunds_90d=refunds, actions_today=today.actions, first_order_at=first
-        )
 
 
 def subject_of(order: Order | None, customer: ShopCustomer) -> str:

@@ -1,13 +1,15 @@
 """What becomes of an action whose process stands still, or cannot write down what the shop said."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from bot.actions import executing
 from bot.actions.action import SENDING_SECONDS
+from bot.actions.executing import CHECK_SECONDS
 from bot.conversation import ShopCustomer
-from bot.shops.actions import Arguments
+from bot.shops.actions import ActionRequest, Arguments, Outcome
 from bot.store import actions, outbox
 from bot.store.actions import Action
 from bot.store.database import Database
@@ -71,6 +73,38 @@ async def test_a_process_that_stood_still_before_it_sent_finds_out_and_goes_on(
     assert not desk.shop.sent
     assert (await ends(desk, action)).state == "done"
     assert [*desk.shop.sent.values()] == [1]
+
+
+async def test_an_order_that_changes_while_its_action_waits_to_be_sent_is_not_changed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await confirmed(desk), await confirmed(desk, "FW-1")
+    desk.runner._places = asyncio.Semaphore(1)
+    send = ScriptedShop.send
+
+    async def send_slowly(shop: ScriptedShop, request: ActionRequest) -> Outcome:
+        if not shop.sent:
+            await asyncio.sleep(0)
+            shop.change("FW-1")
+            desk.clock.advance(CHECK_SECONDS + 1)
+        return await send(shop, request)
+
+    monkeypatch.setattr(ScriptedShop, "send", send_slowly)
+    await desk.look()
+    assert (await desk.find(first.ref)).state == "done"
+    assert [order for _, order, _ in desk.shop.effects] == ["FW-0"]
+    now = await desk.find(second.ref)
+    assert (now.state, now.reason) == ("withdrawn", "changed")
+
+
+async def test_what_is_confirmed_begins_at_once_where_actions_are_carried_out(desk: Desk) -> None:
+    action = await confirmed(desk)
+    assert not desk.runner._running
+    desk.runner._is_open = True
+    other = await confirmed(desk, "FW-1")
+    await asyncio.gather(*desk.runner._running.values())
+    assert (await desk.find(other.ref)).state == "done"
+    assert (await desk.find(action.ref)).state == "ready"
 
 
 async def test_the_time_to_send_runs_from_before_the_mark(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,16 @@ def test_the_handover_bench_ends_with_its_figures() -> None:
     assert all(figures[f"{step}_p50_ms"] > 0 for step in steps)
 
 
+def test_the_actions_bench_ends_with_its_figures_and_every_change_is_made_and_told_once() -> None:
+    sizes = ("--changes", "2", "--running", "2", "--together", "3", "--burst", "6", "--presses", "3")
+    figures = run("bench.actions", *sizes)
+    assert figures["once"] == figures["pressed"] == 4 + 2 + 2 + 3 + 3
+    times = {"request_p50_ms", "request_floor_p50_ms", "told_p50_ms", "together_s", "press_ack_p99_ms"}
+    costs = {"cpu_ms_per_action", "floor_cpu_ms", "cpu_ms_per_offer", "statements", "transactions"}
+    assert times | costs | {"judge_ms", "map_contract_ms", "map_declared_ms"} <= figures.keys()
+    assert figures["statements"] > figures["transactions"] > 0
+
+
 def test_the_erase_bench_ends_with_its_figures_and_leaves_nothing() -> None:
     figures = run("bench.erase", "--messages", "5000")
     assert (figures["left"], figures["refused"], figures["of_the_customer"]) == (0, 0, 410)
