@@ -6,7 +6,7 @@ what_has_changed   whether an action that was confirmed is still as it was shown
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
@@ -62,6 +62,17 @@ class Judged:
         """Whether it may be done, at least if staff approve it."""
         return self.judgement.outcome in ("allow", "staff")
 
+    fee_is_deducted: bool = False
+    """Whether the fee of the rules is taken off the money already."""
+
+    def without_fee(self) -> "Judged":
+        """The same with the fee of the rules taken off what the customer gets, unless that is less than the fee."""
+        money, fee = self.money, self.judgement.fee
+        if fee is None or fee.currency != money.currency or not money.minor < -fee.minor:
+            return self
+        quote = replace(self.quote, money=Money(money.minor + fee.minor, money.currency))
+        return replace(self, quote=quote, fee_is_deducted=True)
+
     @property
     def money(self) -> Money:
         """What moves. Nothing is no money without a currency."""
@@ -114,7 +125,10 @@ class Judging:
             return Judged(rules, order, arguments, Quote(None), NOT_POSSIBLE, facts)
         facts, money = facts_of(quote=quote), quote.money or Money(0, "")
         judgement = policy.judge(rules, kind, facts, money=money.minor, currency=money.currency)
-        return Judged(rules, order, arguments, quote, judgement, facts)
+        judged = Judged(rules, order, arguments, quote, judgement, facts)
+        # An amount that staff name is the one that goes back.
+        is_ours = quote.computed and spec.takes_money and arguments.amount is None
+        return judged.without_fee() if is_ours else judged
 
     async def facts(
         self, user: str, customer: ShopCustomer, order: Order | None, lines: tuple[LineQuantity, ...]

@@ -274,11 +274,12 @@ class Preparing:
     def _fee(self, kind: ActionKind, judged: Judged, language: Language) -> dict[str, Any]:
         """What the customer pays beside what the shop quotes, such as the postage of a return."""
         fee, written = judged.judgement.fee, judged.rules.file.actions[kind].fee
-        if fee is None or written is None:
+        if fee is None or written is None or judged.arguments.amount is not None:
             return {}
         label = self._because(judged, written.label, language)
         quoted = [_line(each.title, each.quantity, each.money) for each in judged.quote.fees if each.money]
-        return {"fees": [*quoted, _line(label, 1, fee)]}
+        deducted = {"deducted": True} if judged.fee_is_deducted else {}
+        return {"fees": [*quoted, _line(label, 1, fee) | deducted]}
 
     async def _note_refusal(self, origin: str, kind: ActionKind, judgement: Judgement) -> None:
         """Write into the audit trail which rules let nothing be offered. No row of an action is stored."""

@@ -139,6 +139,8 @@ class KindSpec:
     """How long the shop remembers an idempotency key. None: it knows no keys, so a request is never sent twice."""
     irreversible: bool = False
     needs_reason: bool = False
+    takes_money: bool = False
+    """Whether the request names the money, so that the shop moves what the customer was shown."""
 
 
 @dataclass(frozen=True, slots=True)

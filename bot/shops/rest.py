@@ -195,6 +195,7 @@ def _kinds_of(answer: CapabilitiesAnswer | None) -> Mapping[ActionKind, KindSpec
             key_hours=KEY_HOURS,
             irreversible=kind in IRREVERSIBLE,
             needs_reason=kind in answer.needs_reason,
+            takes_money=True,
         )
         for kind in answer.actions
     }

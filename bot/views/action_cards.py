@@ -324,7 +324,10 @@ def _details(say: Say, action: Action) -> list[Block]:
     if action.money:
         money = [(say("action_you_get" if action.money < 0 else "action_you_pay"), _money_to(say, action))]
     fees = [
-        (say("action_fee"), f"{_read_money(fee['money'])} · {escape(fee['title'])}")
+        (
+            say("action_fee_deducted" if fee.get("deducted") else "action_fee"),
+            f"{_read_money(fee['money'])} · {escape(fee['title'])}",
+        )
         for fee in action.preview.get("fees", ())
     ]
     addresses = _addresses(action, say("action_old_address"), say("action_new_address"))

@@ -1,7 +1,8 @@
 """What becomes of a change between its offer and its request: taken back, asked for again, decided too late."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -9,13 +10,15 @@ import pytest
 from bot.actions.deciding import Press
 from bot.clock import SystemClock
 from bot.conversation import ShopCustomer
-from bot.shops.actions import Arguments, LineQuantity
+from bot.shops.actions import ActionKind, Arguments, KindSpec, LineQuantity, Quote, Reason
+from bot.shops.port import Order
 from bot.shops.rest import open_rest_shop
 from bot.store import outbox
 from bot.store.actions import Action
 from bot.store.database import Database
 from demo.shop.server import Shop, open_shop
 from tests.actions.changing import AGENTS, TEAM, Changing
+from tests.actions.scripted_shop import ScriptedShop
 from tests.actions.test_together import copies, queued
 from tests.doubles.clock import ManualClock
 
@@ -169,3 +172,41 @@ async def test_a_note_of_staff_reaches_the_customer_as_one_line_without_markup(
         row = await outbox.by_key(tx, f"act/{asked.ref}/end")
     assert row is not None
     assert "The seam is *worn*, &lt;!channel&gt; not torn" in row.payload["text"]
+
+
+@dataclass(slots=True)
+class QuietShop(ScriptedShop):
+    """It gives no quotes, and moves the money that a request names if `takes_money`."""
+
+    takes_money: bool = True
+
+    async def kinds(self) -> Mapping[ActionKind, KindSpec]:
+        kinds = await super(QuietShop, self).kinds()
+        return {kind: replace(spec, has_quotes=False, takes_money=self.takes_money) for kind, spec in kinds.items()}
+
+    async def quote(self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> Quote:
+        return replace(await super(QuietShop, self).quote(customer, kind, order, arguments), computed=True)
+
+
+@pytest.mark.parametrize("takes_money", [True, False])
+@pytest.mark.parametrize("reason", ["changed_mind", "damaged"])
+async def test_the_fee_of_the_rules_is_taken_off_what_a_shop_without_quotes_is_told_to_move(
+    database: Database, reason: Reason, *, takes_money: bool
+) -> None:
+    shop = QuietShop(takes_money=takes_money)
+    shop.add("FW-1", CUSTOMER)
+    whole = shop.orders["FW-1"].total
+    fee = {"fact": "reason", "when": ["changed_mind"], "money": {whole.currency: "495"}, "label": "return_postage"}
+    limits = {whole.currency: {"staff_above": 10_000_000, "never_above": 20_000_000}}
+    rules = {"version": 1, "currency_limits": limits, "actions": {"refund": {"rules": [], "fee": fee}}}
+    changing = Changing(database, ManualClock(), shop, rules, {"U1": CUSTOMER})
+    offer = await changing.offer("U1", "refund", Arguments(order="FW-1", reason=reason), origin="turn/1")
+    assert offer.action is not None
+    shown = await changing.find(offer.action.ref)
+    is_deducted = takes_money and reason == "changed_mind"
+    assert shown.money == -whole.minor + (495 if is_deducted else 0)
+    assert any(each.get("deducted") for each in shown.preview.get("fees", ())) == is_deducted
+    await changing.press(shown, "U1", "yes")
+    await changing.look()
+    assert (await changing.find(shown.ref)).state == "done"
+    assert [money for _, _, money in shop.effects] == [shown.money]
