@@ -153,6 +153,9 @@ def _add_procedures(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     )
     checking = verbs.add_parser("check", help="print their steps in plain words, or the line of every fault")
     checking.add_argument("path", type=Path, nargs="?", help="a folder or a file; `PROCEDURES_PATH` unless given")
+    trying = verbs.add_parser("try", help="play a procedure by a script, without a shop, a model or a database")
+    trying.add_argument("file", type=Path, help="the procedure")
+    trying.add_argument("--script", type=Path, metavar="FILE", required=True, help="what happens, as a YAML list")
     verbs.add_parser("schema", help="print the JSON schema, with which editors complete and check a procedure")
 
 

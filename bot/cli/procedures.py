@@ -1,4 +1,4 @@
-"""`frontdesk procedures`: check the procedures, print their ways in plain words, and print the schema of a file."""
+"""`frontdesk procedures`: check the procedures, play one by a script, and print the schema of a file."""
 
 import argparse
 import json
@@ -8,16 +8,19 @@ from pathlib import Path
 from bot.checked_files import FileFaulty
 from bot.cli.desk import untranslated
 from bot.cli.policy import described
+from bot.cli.rehearsal import play
 from bot.errors import ConfigurationError
 from bot.procedures.file import Procedure, Step, json_schema, read_procedure, read_procedures
 from bot.settings import Settings
 
 
 def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Check the procedures, or print the schema. The exit status is 2 if one has a fault."""
+    """Check the procedures, play one, or print the schema. The exit status is 2 if one has a fault."""
     if given.verb == "schema":
         print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
         return 0
+    if given.verb == "try":
+        return play(read_procedure(given.file), given.script)
     path: Path | None = given.path or settings.procedures_path
     if path is None:
         raise ConfigurationError(["procedures check: name a folder or a file, or set PROCEDURES_PATH"])

@@ -15,10 +15,10 @@ found by its origin, and a case by its thread.
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from bot.actions.checking import NeedsMore
 from bot.actions.preparing import ChangeRequest, Prepared, Preparing, origin_again
@@ -34,6 +34,7 @@ from bot.language.sentences import language_for
 from bot.procedures.file import HandOver, Procedure, Procedures, Step, parse_procedure
 from bot.procedures.graph import END, PEOPLE
 from bot.procedures.values import Noted, WrongValue, lines_in, read_value, shown
+from bot.procedures.walking import after_action, after_asking, after_check, is_waiting, kept_at
 from bot.shops.actions import ActionKind, Arguments
 from bot.shops.port import Address, ShopUnavailable
 from bot.slack.mrkdwn import escape
@@ -260,7 +261,7 @@ class ProcedureRuns:
             return
         procedure = _parsed(run.source)
         step = procedure.step(run.step)
-        target = step.when.after(action.state) if step and step.when else PEOPLE
+        target = after_action(step, action.state)
         wanted = ChangeRequest(
             customer, customer.shop, action.thread, origin_again(action), language_for(action.language)
         )
@@ -317,9 +318,9 @@ class ProcedureRuns:
             if step is None or step.hand_over is not None:
                 return await self._hand_over(wanted.customer, wanted.language, before, run, procedure, words)
             if step.needs:
-                if any(not procedure.file.collect[name].optional for name in _missing(run, step)):
+                if is_waiting(procedure, step, run.collected):
                     break
-                run = replace(run, step=_next(procedure, step, run.collected))
+                run = replace(run, step=after_asking(procedure, step, run.collected))
             elif step.check:
                 run = replace(run, step=await self._checked(wanted, run, procedure, step))
             elif run.action:
@@ -331,7 +332,7 @@ class ProcedureRuns:
                     break
                 words = prepared.words or words
                 end = "refused" if prepared.state == "refused" else ""
-                run = _enter(run, procedure, step.when.after(end) if step.when else PEOPLE)
+                run = _enter(run, procedure, after_action(step, end))
         else:
             run = replace(run, step=PEOPLE)
             return await self._hand_over(wanted.customer, wanted.language, before, run, procedure, words)
@@ -345,14 +346,7 @@ class ProcedureRuns:
         order = await self.preparing.judging.shop.get_order(wanted.shop, number) if number else None
         lines = lines_in(named)
         facts = await self.preparing.judging.facts(wanted.customer.user, wanted.shop, order, lines)
-        rows = max((len(value) for value in facts.values() if type(value) is tuple), default=0)
-        for check, per_line in procedure.checks[step.id]:
-            found = {check(facts, line) for line in (range(rows) if per_line and rows else (0,))}
-            if None in found:
-                return PEOPLE
-            if False in found:
-                return step.otherwise
-        return procedure.following(step.id)
+        return after_check(procedure, step, facts)
 
     async def _prepare(self, wanted: ChangeRequest, run: ProcedureRun, procedure: Procedure, step: Step) -> Prepared:
         kind, named = step.action
@@ -431,19 +425,6 @@ def summary_of(run: ProcedureRun, procedure: Procedure) -> str:
     return "\n".join(lines)
 
 
-def _missing(run: ProcedureRun, step: Step) -> list[str]:
-    return [name for name in step.needs if name not in run.collected]
-
-
-def _next(procedure: Procedure, step: Step, collected: Mapping[str, Any]) -> str:
-    for name, steps in step.next.items():
-        return steps[collected[name]]
-    return procedure.following(step.id)
-
-
 def _enter(run: ProcedureRun, procedure: Procedure, target: str) -> ProcedureRun:
     """Go to a step after an action's end. If it asks, it asks again: what it needs is forgotten."""
-    step = procedure.step(target)
-    forgotten = step.needs if step else ()
-    kept = {name: value for name, value in run.collected.items() if name not in forgotten}
-    return replace(run, step=target, action="", collected=kept)
+    return replace(run, step=target, action="", collected=kept_at(procedure, target, run.collected))

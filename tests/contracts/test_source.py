@@ -23,6 +23,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/desk.py",
     "bot/cli/policy.py",
     "bot/cli/procedures.py",
+    "bot/cli/rehearsal.py",
     "bot/cli/shop.py",
     "bot/cli/trying.py",
     "bot/cli/erase.py",
