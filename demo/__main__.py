@@ -16,7 +16,7 @@ from pathlib import Path
 from demo.model.server import Pace
 from demo.opening import play_opening
 from demo.program import NotReady
-from demo.world import COMMAND, DESK_FILE, MANIFEST, PAGES, POLICY_FILE, SHOPS, PortTaken, World, open_world
+from demo.world import COMMAND, DESK_FILE, MANIFEST, PAGES, POLICY_FILE, PROCEDURES, SHOPS, PortTaken, World, open_world
 
 DEFAULT_PORT = 8765
 TO_TRY = """  Try as Customer A:
@@ -47,6 +47,7 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
         kb=options.kb,
         desk=options.desk,
         policy=options.policy,
+        procedures=options.procedures,
         extra=dict(options.env),
         command=(*COMMAND, "--ingress-only") if options.ingress_only else COMMAND,
         pace=Pace(first=0.35 * options.pace, chunk=0.022 * options.pace),
@@ -143,6 +144,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_existing,
         default=os.environ.get("POLICY_PATH") or str(POLICY_FILE),
         help="what the assistant may change for customers",
+    )
+    parser.add_argument(
+        "--procedures",
+        type=_existing,
+        default=os.environ.get("PROCEDURES_PATH") or str(PROCEDURES),
+        help="the playbooks of the support team",
     )
     parser.add_argument("--data", type=Path, help="keep database, index and log here (default: a temporary folder)")
     parser.add_argument("--env", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting")

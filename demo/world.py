@@ -35,6 +35,8 @@ DESK_FILE = ROOT / "demo" / "desk.yml"
 """What the invented shop says about its desk: its name, its rules, its helplines."""
 POLICY_FILE = ROOT / "demo" / "policy.yml"
 """What its assistant may change for customers, and when a person decides."""
+PROCEDURES = ROOT / "demo" / "procedures"
+"""The playbooks of its support team."""
 HOUSE_FILE = ROOT / "demo" / "house" / "shop.yml"
 """How Frontdesk reaches the house system of demo/house."""
 SHOPS = ("shop", "house")
@@ -121,6 +123,7 @@ async def open_world(
     kb: Path = PAGES,
     desk: Path = DESK_FILE,
     policy: Path = POLICY_FILE,
+    procedures: Path | None = None,
     environ: Mapping[str, str] = os.environ,
     extra: Mapping[str, str] | None = None,
     command: Sequence[str] = COMMAND,
@@ -180,6 +183,7 @@ async def open_world(
             "KB_PATH": str(kb),
             "DESK_FILE": str(desk),
             "POLICY_PATH": str(policy),
+            **({"PROCEDURES_PATH": str(procedures)} if procedures else {}),
             **(extra or {}),
             "PORT": str(health_port),
         }

@@ -136,7 +136,7 @@ def _step(talk: Talk, request: Request, order: Found) -> Call | Ask | None:
     if offer is None:
         return None
     arguments: Json = {offer.argument("order") or "order_id": number_of_order(order)}
-    lines = _named_lines(words, order)
+    lines = named_lines(words, order)
     if "lines" in offer.properties:
         if not lines and offer.change not in _WHOLE:
             return Ask("article")
@@ -182,7 +182,7 @@ def _offer(talk: Talk, request: Request, order: Found) -> Offer | None:
     """The tool for it, as far as the order has come."""
     tools, words = talk.tools.changes, request.words or request.text
     lines = objects_in(order.value, "articles")
-    named = _named_lines(words, order)
+    named = named_lines(words, order)
     has_left = state_of(order.value or {}) in _LEFT
     match request.change:
         case "address" if has_left:
@@ -202,7 +202,7 @@ def _offer(talk: Talk, request: Request, order: Found) -> Offer | None:
     return next((tools[kind] for kind in KINDS.get(request.change, ()) if kind in tools), None)
 
 
-def _named_lines(words: str, order: Found) -> list[Json]:
+def named_lines(words: str, order: Found) -> list[Json]:
     """The lines whose articles the words name: by a word that is in no other title, or the only line there is."""
     lines = objects_in(order.value, "articles")
     if len(lines) == 1 or means_all(words):

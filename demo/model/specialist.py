@@ -24,6 +24,7 @@ from demo.model.language import language_of
 from demo.model.orders import ARRIVED
 from demo.model.person import call_person, filled, person_reason, short
 from demo.model.phrases import PHRASES, dated
+from demo.model.playbook import follow
 from demo.model.requests import Request, read_requests, topic_of
 from demo.model.telling import passages_for, search_query, small_talk, tell
 from demo.model.topics import Topic, colleague_for
@@ -44,6 +45,8 @@ def answer(talk: Talk) -> Reply:
     seen = phrases.image_unread.format(sizes=shown) if shown else unseen
     if seen and not without_names(talk.said):
         return Reply(f"{seen.rstrip('.')}: {phrases.ask_back}")
+    if reply := follow(talk, phrases, language):
+        return reply
     if words := dropped(talk, language) or small_talk(talk, wants, phrases):
         return Reply(words)
     requests = read_requests(talk)
