@@ -23,7 +23,17 @@ from typing import TypeVar
 from bot.clock import DAY
 from bot.reporting.outcomes import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
 from bot.store.database import Database
-from bot.store.metrics import AskedMessage, MetricsRecord, Offered, Opened, RefusedByRule, Relayed, Use, read
+from bot.store.metrics import (
+    AskedMessage,
+    EndedProcedure,
+    MetricsRecord,
+    Offered,
+    Opened,
+    RefusedByRule,
+    Relayed,
+    Use,
+    read,
+)
 from bot.views.cards import NOT_HELPFUL
 
 PARTS = 62
@@ -306,6 +316,8 @@ class PeriodMetrics:
     money: ModelCosts
     relay: RelayMetrics
     actions: ActionMetrics
+    procedures: Mapping[str, Mapping[str, int]]
+    """Procedure -> how it ended -> how often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +401,7 @@ def metrics_of(record: MetricsRecord, *, since: float, now: float, between: Betw
                 _within(record.refused, start, end, lambda each: each.at),
                 between,
             ),
+            _procedures(_within(record.procedures, start, end, lambda each: each.at)),
         )
 
     return Report(over(since, ends[-1]), [over(*part) for part in zip(starts, ends, strict=True)], step)
@@ -507,6 +520,13 @@ def _relay(relayed: Sequence[Relayed]) -> RelayMetrics:
     sent = [each.sent_at - each.at for each in relayed if each.sent_at is not None]
     failed = sum(each.failed for each in relayed)
     return RelayMetrics(len(relayed), failed, len(relayed) - len(sent) - failed, spread_of(sent))
+
+
+def _procedures(ended: Sequence[EndedProcedure]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for each in ended:
+        found.setdefault(each.procedure, Counter())[each.why] += 1
+    return dict(sorted(found.items()))
 
 
 def _actions(offered: Sequence[Offered], refused: Sequence[RefusedByRule], between: Between) -> ActionMetrics:

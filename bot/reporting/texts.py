@@ -9,7 +9,7 @@ reason       a reason for calling a person
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bot.clock import DAY, Clock
@@ -61,6 +61,19 @@ class Group(NamedTuple):
     lines: Sequence[MetricLine]
 
 
+ENDS_OF_PROCEDURES = {
+    "done": "done",
+    "handed_over": "handed over",
+    "left": "left by the customer",
+    "silence": "after a day of silence",
+    "taken_back": "taken back",
+    "withdrawn": "without their action",
+    "with_people": "with people",
+    "erased": "erased",
+}
+"""How a procedure ended -> its words."""
+
+
 def headlines(figures: PeriodMetrics) -> list[Group]:
     """All metrics of a period, in groups."""
     return [
@@ -68,6 +81,7 @@ def headlines(figures: PeriodMetrics) -> list[Group]:
         Group("Escalation", [*_escalation(figures.escalation, figures.resolution)]),
         Group("People", [*_people(figures.people)]),
         *([Group("Changes of orders", [*_actions(figures.actions)])] if _has_actions(figures) else []),
+        *([Group("Procedures", [*_procedures(figures.procedures)])] if figures.procedures else []),
         Group("Cost", [*_money(figures.money)]),
         Group("Relay", [*_relay(figures.relay)]),
     ]
@@ -273,6 +287,12 @@ def _actions(figures: ActionMetrics) -> Iterator[MetricLine]:
         to = "to customers" if minor > 0 else "from customers"
         yield MetricLine(kind.replace("_", " "), str(Money(abs(minor), currency)), to, is_part=True)
     yield MetricLine("Stuck", f"{figures.stuck:,}", "must be 0")
+
+
+def _procedures(ended: Mapping[str, Mapping[str, int]]) -> Iterator[MetricLine]:
+    for name, ends in ended.items():
+        ways = ", ".join(f"{count:,} {ENDS_OF_PROCEDURES.get(why, why)}" for why, count in sorted(ends.items()))
+        yield MetricLine(name, f"{sum(ends.values()):,} ended", ways)
 
 
 def _relay(figures: RelayMetrics) -> Iterator[MetricLine]:

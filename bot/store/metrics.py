@@ -122,6 +122,8 @@ class MetricsRecord:
     """Oldest first."""
     refused: Sequence["RefusedByRule"] = ()
     """Oldest first."""
+    procedures: Sequence["EndedProcedure"] = ()
+    """Oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,15 @@ class Offered:
     decided_at: float | None
     """When staff decided, if they had to."""
     settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndedProcedure:
+    """A procedure that ended."""
+
+    at: float
+    procedure: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +178,8 @@ async def read(database: Database, *, since: float) -> MetricsRecord:
     written = [replace(each, looked_up=True) if each.id in done else each for each in written]
     relayed = await _relayed(database, since=since)
     refused = await _refused_by_rule(database, since=since)
-    return MetricsRecord(written, cases, on_answers, on_cases, uses, relayed, offered, refused)
+    ended = await _ended_procedures(database, since=since)
+    return MetricsRecord(written, cases, on_answers, on_cases, uses, relayed, offered, refused, ended)
 
 
 async def _pieces(
@@ -320,6 +332,16 @@ async def _offered(database: Database, *, since: float) -> list[Offered]:
         Offered(at, kind, state, _turn_of(origin), money, currency, confirmed_at, decided_at, bool(settled))
         async for rows in _pieces(database, shown, table.offered_at, table.id, since=since)
         for at, kind, state, origin, money, currency, confirmed_at, decided_at, settled, _ in rows
+    ]
+
+
+async def _ended_procedures(database: Database, *, since: float) -> list[EndedProcedure]:
+    table = schema.procedure_run.c
+    statement = select(table.ended_at, table.procedure, table.why, table.id)
+    return [
+        EndedProcedure(at, procedure, why)
+        async for rows in _pieces(database, statement, table.ended_at, table.id, since=since)
+        for at, procedure, why, _ in rows
     ]
 
 

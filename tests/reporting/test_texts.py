@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.reporting.metrics import metrics_of
 from bot.reporting.texts import BARS, amount, charts, duration, mrkdwn, percent, seconds, table
-from bot.store.metrics import MetricsRecord, Offered, Opened, RefusedByRule
+from bot.store.metrics import EndedProcedure, MetricsRecord, Offered, Opened, RefusedByRule
 from tests.desk.month import MONTH, NOW, SINCE, at
 
 WHOLE = metrics_of(MONTH, since=SINCE, now=NOW).whole
@@ -60,6 +60,14 @@ def test_changes_of_orders_are_told_if_there_are_any() -> None:
     assert ["refund", "129.98", "EUR", "to", "customers"] in told
     assert ["window", "1"] in told
     assert max(map(len, table(whole).splitlines())) <= 100
+
+
+def test_procedures_are_told_with_how_they_ended_if_there_are_any() -> None:
+    assert "Procedures" not in table(WHOLE)
+    ended = [EndedProcedure(at(2), "damaged-item", why) for why in ("done", "done", "handed_over")]
+    whole = metrics_of(MetricsRecord(procedures=ended), since=SINCE, now=NOW).whole
+    (line,) = [line for line in table(whole).splitlines() if "damaged-item" in line]
+    assert line.split() == ["damaged-item", "3", "ended", "2", "done,", "1", "handed", "over"]
 
 
 def test_a_terminal_gets_all_of_them_in_columns() -> None:

@@ -186,7 +186,7 @@ async def test_what_is_older_than_the_period_is_not_looked_through(database: Dat
     event.listen(engine, "before_cursor_execute", lambda *call: statements.append((call[2], call[3])))
     await metrics.read(database, since=100.0)
     looks = [each for each in statements if each[0].startswith("SELECT")]
-    assert len(looks) == 8
+    assert len(looks) == 9
     async with database.transaction() as tx:
         if is_postgres := tx.dialect.name == "postgresql":
             # Of an empty table Postgres reads all and sorts it, if it may.
@@ -198,7 +198,7 @@ async def test_what_is_older_than_the_period_is_not_looked_through(database: Dat
             for statement, parameters in looks
         ]
     answers = ("inbox_received", "audit_action", "case_opened", "feedback_given", "spending_at")
-    indexes = (*answers, "action_offered_at", "outbox_relayed", "audit_action")
+    indexes = (*answers, "action_offered_at", "outbox_relayed", "audit_action", "procedure_run_ended_at")
     for index, plan in zip(indexes, plans, strict=True):
         assert f"ix_{index}" in plan, plan
 
