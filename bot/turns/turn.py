@@ -99,7 +99,7 @@ class Turns:
             ):
                 over = await self.allowance.admit(tx, item)
             # A crash between the end of the turn and the close of its row leaves a row with a finished answer.
-            ended = await turns.ended(tx, item.id, item.thread) if item else None
+            ended = await turns.ended(tx, item.id, item.thread) if item and item.fence > 1 else None
         if item is None:
             return True
         with self._traced(item) as span:

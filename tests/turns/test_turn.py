@@ -39,6 +39,7 @@ def untouched(database: Database) -> TurnParts:
 async def test_a_row_whose_answer_was_given_before_a_crash_is_only_closed(database: Database) -> None:
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1"), now=1.0)
+        await inbox.start(tx, 1)
         await turns.save(tx, a_turn(), now=2.0)
     summaries = Owed()
     await replace(untouched(database), summaries=summaries).build().take(1)

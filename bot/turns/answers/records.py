@@ -94,25 +94,29 @@ class AnswerRecords:
                 await threads.add_thread(tx, thread, now=self.clock.now())
             for use in costs_of(question.item, asked.journal.rounds, outcome):
                 await spending.add(tx, use, now=self.clock.now())
-            await self._show_changes(tx, asked, ended, place)
+            is_told = await self._show_changes(tx, asked, ended, place)
             await procedures.count(tx, question.item.thread, rounds=_rounds(asked), now=self.clock.now())
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
             await threads.set_agent(tx, record.thread, outcome.agent)
-        if self.changes is not None:
+        if self.changes is not None and is_told:
             self.changes.stepping.outbox.wake()
         failpoint("turn_kept")
         return ended
 
-    async def _show_changes(self, tx: Transaction, asked: Asked, ended: str, place: ThreadRef) -> None:
-        """Show under the answer what the tools have prepared. Without an answer to stand under, it is withdrawn."""
+    async def _show_changes(self, tx: Transaction, asked: Asked, ended: str, place: ThreadRef) -> bool:
+        """Show under the answer what the tools have prepared. Without an answer to stand under, it is withdrawn.
+
+        Return whether posts may have been queued.
+        """
         if self.changes is None:
-            return
+            return False
         origin, question = f"turn/{asked.question.item.id}", asked.question
         if ended == "answered" and place.is_direct:
             epoch = await threads.epoch_of(tx, place.key)
-            await self.changes.show(tx, origin, place, epoch, language=question.language)
-        elif ended != "answered":
+            return await self.changes.show(tx, origin, place, epoch, language=question.language)
+        if ended != "answered":
             await self.changes.drop(tx, origin, "with_people" if ended == "escalated" else "not_shown")
+        return ended != "answered"
 
     async def forget(self, asked: Asked) -> None:
         """Save only the costs, and close the journal: nothing was said."""
