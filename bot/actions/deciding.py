@@ -205,7 +205,7 @@ class Deciding:
                 action = await self._agree(tx, action, user, case.id, now=self.stepping.clock.now())
         failpoint("action_confirmed")
         self.stepping.outbox.wake()
-        self.runner.wake()
+        self.runner.begin(action)
         return Prepared("offered", action)
 
     async def _needs_staff(self, tx: Transaction, action: Action, *, now: float) -> str:
