@@ -136,7 +136,7 @@ async def _alone(world: "World", changes: int) -> float:
     await world.play(looked_up, looks_up=True)
     world.product.mark()
     await world.ask(looked_up, pause=PAUSE)
-    await world.until(lambda seen: all(seen.get(each.mark, {}).get("ended") for each in looked_up))
+    await world.until(_have("ended", looked_up))
     await asyncio.sleep(SETTLE_SECONDS)
     world.product.mark()
     offers = await world.offered(changes, pause=PAUSE)
@@ -173,7 +173,7 @@ async def _beside_answers(world: "World", changes: int, *, running: int) -> dict
     asked_or_pressed = [*answers, *(each.question for each in offers)]
     await world.play(asked_or_pressed, first_seconds=1.0, seconds=seconds, sentences=sentences)
     await world.ask(answers)
-    await world.until(lambda seen: all(seen.get(each.mark, {}).get("started") for each in answers))
+    await world.until(_have("started", answers))
     pressed: dict[str, float] = {}
     floor: list[float] = []
     async for offer in paced(offers, PAUSE):
@@ -256,15 +256,22 @@ class World:
         if None in await asyncio.gather(*posting):
             raise RuntimeError("an event was not acknowledged")
 
-    async def offered(self, number: int, *, pause: float = 0.05) -> list[Press]:
-        """What so many new customers are asked to say yes to."""
-        asked = self.customers(number)
-        await self.play(asked, prepares=True)
-        await self.ask(asked, pause=pause)
-        seen = await self.until(
-            lambda seen: all(seen.get(each.mark, {}).get("offer") and seen[each.mark]["ended"] for each in asked)
-        )
-        return [Press(each, seen[each.mark]["offer"], seen[each.mark]["offer_ts"]) for each in asked]
+    async def offered(self, number: int, *, pause: float = 0.12) -> list[Press]:
+        """What so many new customers are asked to say yes to. Whom a busy machine offers nothing does not count."""
+        offers: list[Press] = []
+        while len(offers) < number:
+            asked = self.customers(number - len(offers))
+            await self.play(asked, prepares=True)
+            await self.ask(asked, pause=pause)
+            await self.until(_have("ended", asked))
+            await asyncio.sleep(SETTLE_SECONDS)
+            seen = await self._seen()
+            offers += [
+                Press(each, seen[each.mark]["offer"], seen[each.mark]["offer_ts"])
+                for each in asked
+                if seen[each.mark]["offer"]
+            ]
+        return offers
 
     async def press(self, offers: Sequence[Press], *, pause: float = 0.0) -> dict[str, float]:
         """Press Yes. When, by the question's mark."""
@@ -355,6 +362,11 @@ class World:
         async with self.http.get(f"{self.outside}/seen") as response:
             seen: dict[str, Any] = (await response.json())["seen"]
         return seen
+
+
+def _have(what: str, asked: Sequence[Question]) -> Callable[[dict[str, Any]], bool]:
+    """Whether this was seen of all of them."""
+    return lambda seen: all(seen.get(each.mark, {}).get(what) for each in asked)
 
 
 def _order_of(mark: str) -> str:

@@ -46,7 +46,7 @@ AT_ONCE = 4
 """Actions that one process sends, or asks the shop about, at the same time."""
 CHECKS_AT_ONCE = 16
 """Actions whose order one process reads again at the same time."""
-CHECK_SECONDS = 2.0
+CHECK_SECONDS = SENDING_SECONDS
 """An action that waited longer for its turn to be sent is checked once more."""
 MOST = 200
 """Actions that one look handles. The next one handles the rest."""
@@ -171,22 +171,27 @@ class ActionRunner:
 
     async def _execute(self, action: Action) -> None:
         """Send the stored request. Before the first time, the order is read again."""
-        monotonic = self.stepping.clock.monotonic
-        if action.attempts and not _has_key(action, now=self._now()):
-            await self._step(action, lambda one: steps.doubt(one, now=self._now()), "lost")
-            return
-        fault, checked = None, monotonic()
-        if not action.attempts:
-            async with self._checks:
-                fault = await self._check_again(action)
-            checked = monotonic()
-        async with self._places:
-            if not action.attempts and fault is None and monotonic() - checked > CHECK_SECONDS:
-                fault = await self._check_again(action)
-            if fault is not None:
-                await self._settle_unsent(action, fault)
+        if action.attempts:
+            if not _has_key(action, now=self._now()):
+                await self._step(action, lambda one: steps.doubt(one, now=self._now()), "lost")
                 return
-            await self._send(action)
+            async with self._places:
+                await self._send(action)
+            return
+        async with self._checks:
+            fault = await self._check_again(action)
+            checked = self.stepping.clock.monotonic()
+            # No more are checked than soon can be sent, so what was read is still so.
+            await self._places.acquire()
+        try:
+            if fault is None and self.stepping.clock.monotonic() - checked > CHECK_SECONDS:
+                fault = await self._check_again(action)
+            if fault is None:
+                await self._send(action)
+            else:
+                await self._settle_unsent(action, fault)
+        finally:
+            self._places.release()
 
     async def _send(self, action: Action) -> None:
         """Mark the stored request as leaving, send it, and keep the answer."""
