@@ -41,6 +41,8 @@ FAILPOINTS: Mapping[str, str] = {
     "action_marked": "an action's request is marked as leaving; it has not left",
     "action_answered": "the shop has answered an action's request; its answer is not on disk",
     "action_kept": "the shop's answer and what is to be said of it are on disk; nothing has been said",
+    "procedure_handed_over": "a procedure has called a person; it has not ended",
+    "procedure_moved": "a procedure's next step is on disk; nothing has come of it",
     "post_marked": "a post is marked as on its way; it has not left",
     "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
     "post_kept": "it is noted that Slack has the post",
