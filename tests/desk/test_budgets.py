@@ -130,8 +130,10 @@ async def test_an_answer_that_has_begun_is_not_weighed_again(database: Database)
     item = await asks(database, 1)
     async with database.transaction() as tx:
         await turns.record(tx, item.id, "stream", {"opened": []}, attempt=1, now=1.0)
+        begun_again = await inbox.start(tx, item.id)
     await spend(database, clock, "turn/1/small", 0.5)
-    assert await budgets.set_aside(item) is None
+    assert begun_again is not None
+    assert await budgets.set_aside(begun_again) is None
 
 
 async def test_a_question_that_was_closed_sets_nothing_aside(database: Database) -> None:

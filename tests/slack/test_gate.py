@@ -32,6 +32,7 @@ MAY_BE_LOST = {
     "sessions.settle": "how a session stands; a turn that could not tell leaves it to a row of the outbox",
     "views.suggest_prompts": "an offer; it is made again when the tab is opened again",
     "views.open": "a dialog for whoever pressed, within three seconds",
+    "views.update": "the second page of a dialog, for whoever filled in the first",
     "views.publish_home": "a page that is made anew when it is opened",
 }
 """What is said directly, and why nobody misses it."""
@@ -58,6 +59,7 @@ READS = {
     "directory.group_members",
     "directory.open_dm",
     "directory.channel",
+    "directory.channels",
     "files.find",
     "files.fetch",
     "streams.append_interval",

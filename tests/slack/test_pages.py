@@ -9,10 +9,15 @@ import pytest
 from bot.slack.api import transport
 from bot.slack.api.transport import PAGE_LIMITS
 from bot.slack.client import SlackClient
-from local_slack.workspace import User, Workspace
+from local_slack.workspace import Channel, User, Workspace
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 
-DOCUMENTED = {"conversations.history": 999, "conversations.members": 999, "conversations.replies": 1_000}
+DOCUMENTED = {
+    "conversations.history": 999,
+    "conversations.members": 999,
+    "conversations.replies": 1_000,
+    "users.conversations": 999,
+}
 """The largest `limit` of each method's reference page."""
 CHANNEL = "C0SUPPORT"
 ITEMS = 1_100
@@ -33,6 +38,8 @@ def fill(workspace: Workspace) -> str:
     for number in range(ITEMS):
         user = User(f"U0MANY{number}", f"many.{number}", f"Many {number}")
         workspace.users[user.id] = user
+        channel = Channel(f"C0MANY{number}", f"many-{number}", members=["U0FRONTDESK"])
+        workspace.channels[channel.id] = channel
         workspace.channels[CHANNEL].members.append(user.id)
         said = {"type": "message", "user": user.id, "text": "Hello"}
         workspace.keep_message(CHANNEL, said | {"ts": workspace.new_ts() if number else root})
@@ -52,10 +59,15 @@ async def count_replies(slack: SlackClient, root: str) -> int:
     return len({message["ts"] for message in await slack.chat.replies(CHANNEL, root)}) - 1
 
 
+async def count_channels(slack: SlackClient, _: str) -> int:
+    return len([channel for channel in await slack.directory.channels() if channel.startswith("C0MANY")])
+
+
 READS: dict[str, Read] = {
     "conversations.history": count_messages,
     "conversations.members": count_members,
     "conversations.replies": count_replies,
+    "users.conversations": count_channels,
 }
 
 

@@ -136,7 +136,7 @@ async def test_an_order_is_cancelled_by_one_press_of_fifty_and_by_no_word(world:
     assert (await world.shop_order(ORDER))["status"] == "processing"
     asked_model = len(await world.model_requests())
     before = await world.shop_has_done()
-    await asyncio.gather(*(world.customer.presses(preview, "act.yes") for _ in range(50)))
+    await world.at_once(*(world.customer.presses(preview, "act.yes") for _ in range(50)), channel=preview.channel)
     done = said("action_done_cancel_order", order=ORDER)
     await ends(world, asked, preview, done)
     told = [seen for seen in await world.replies(asked) if seen.ts > preview.ts and done in seen.text]

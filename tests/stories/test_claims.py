@@ -1,6 +1,7 @@
 """A model that claims an action, and what the customer reads of it."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,6 +14,8 @@ RETURNS = "How many days do I have to return an item?"
 WITHDRAWN = "nothing has been changed"
 UNGROUNDED = "I can't find it in our records"
 LOOK_UP = {"name": "lookup_order", "arguments": {"order_id": "ORD-12345"}}
+NO_DAY = datetime.now(UTC) + timedelta(days=203)
+"""A day that no period of the pages leads to from today."""
 ESCALATE = {
     "name": "escalate_to_human",
     "arguments": {"reason": "change", "priority": "medium", "summary": "Wants the order cancelled."},
@@ -150,7 +153,9 @@ async def test_a_withdrawal_survives_a_crash_and_is_said_once(world: World) -> N
     assert len([seen for seen in await world.replies(answer) if WITHDRAWN in seen.text]) == 1
 
 
-@pytest.mark.parametrize("false", ["we will refund you 120 %.", "Use the voucher SAVE100.", "12月24日に届きます。"])
+@pytest.mark.parametrize(
+    "false", ["we will refund you 120 %.", "Use the voucher SAVE100.", f"{NO_DAY.month}月{NO_DAY.day}日に届きます。"]
+)
 async def test_what_stands_nowhere_is_left_out_in_any_language(world: World, false: str) -> None:
     await world.model_says({"text": f"You can return an item within 30 days. {false} Enjoy."})
     asked = await world.customer.says(f"{RETURNS} And then?")

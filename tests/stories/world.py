@@ -250,9 +250,9 @@ class World:
         """Break something in Slack; see local_slack/local.py."""
         await self._post(f"{self._slack}/_local/fault", fault)
 
-    async def at_once(self, *presses: Awaitable[None]) -> None:
-        """Several people press buttons of a case before any of them sees what another's press has changed."""
-        await self.breaks(method="chat.update", channel="C0AGENTS", do="slow", seconds=AT_ONCE_SECONDS)
+    async def at_once(self, *presses: Awaitable[None], channel: str = "C0AGENTS") -> None:
+        """Buttons of a message are pressed several times before anybody sees what one press has changed."""
+        await self.breaks(method="chat.update", channel=channel, do="slow", seconds=AT_ONCE_SECONDS)
         await asyncio.gather(*presses)
 
     async def state(self, channel: str | None = None) -> Json:

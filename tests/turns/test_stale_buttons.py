@@ -22,8 +22,8 @@ TOLD = {
 """What is said of each state."""
 NOT_YET = {"human": {"relay.claim_send", "relay.send"}, "waiting": {"case.snooze"}}
 """State -> what serves in it, but neither for Agent B nor before the first SLA step."""
-SILENT = {"case.draft", "draft.send", "submit.draft"}
-"""What speaks for a case by drafts, which tests/drafts/test_drafts.py looks at."""
+SILENT = {"case.draft", "draft.send", "submit.draft", "submit.change"}
+"""What speaks for a case by drafts, which tests/drafts/test_drafts.py looks at, and what needs a shop."""
 ALL = [
     button
     for button in BUTTONS.values()

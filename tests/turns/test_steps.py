@@ -1,5 +1,7 @@
 """What buttons run, against the table of buttons."""
 
+from bot.actions.dialogs import CHOOSE
+from bot.actions.dialogs import DIALOGS as ACTION_DIALOGS
 from bot.cases.buttons import BUTTONS, SUBMISSIONS
 from bot.cases.dialogs import DIALOGS
 from bot.turns.interactions.action_steps import ActionSteps
@@ -30,4 +32,5 @@ def test_each_button_that_is_stored_runs_something_and_nothing_else_does() -> No
 
 def test_each_dialog_is_built_and_its_submission_is_in_the_table() -> None:
     assert BUTTONS.keys() >= SUBMISSIONS
-    assert SUBMISSIONS - DIALOGS.keys() == {"submit.article"}, "the dialog of an article is about no case"
+    about_no_case = SUBMISSIONS - DIALOGS.keys() - ACTION_DIALOGS.keys()
+    assert about_no_case == {"submit.article", CHOOSE, "submit.change"}, "of an article, and of a change in two pages"
