@@ -62,6 +62,7 @@ SCOPES: dict[str, frozenset[str]] = {
     ),  # the e-mail address is what a shop customer is found by
     "views.open": frozenset(),
     "views.publish": frozenset(),
+    "views.update": frozenset(),
 }
 """Web API method -> what Slack's reference asks of a bot token, for the conversations it is used on."""
 
