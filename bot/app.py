@@ -138,6 +138,7 @@ from bot.turns.interactions.interactions import Interactions
 from bot.turns.interactions.replies import Replies
 from bot.turns.interactions.staff import StaffInteractions
 from bot.turns.ownership import EpochReader
+from bot.turns.retention import RetentionSweep
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
@@ -335,7 +336,17 @@ async def open_app(
             actions.procedures if actions else None,
             help_center.replication,
             help_center.publishing,
-            Upkeep(database, clock),
+            Upkeep(
+                database,
+                clock,
+                RetentionSweep(
+                    database,
+                    clock,
+                    settings.retention,
+                    between=settings.targets.hours.between,
+                    wake=delivery.outbox.wake,
+                ),
+            ),
             opened.metrics,
             slack,
             clock,

@@ -49,6 +49,7 @@ from bot.models.prices import Prices, load_prices
 from bot.models.providers import Server, address_faults, find_card, key_is_refused, open_model, reasons, thinks
 from bot.models.traced import TracedModel
 from bot.models.trial import try_model
+from bot.privacy.retention import in_words
 from bot.procedures.file import read_procedures
 from bot.settings import Settings
 from bot.shops.actions import Shop
@@ -152,6 +153,7 @@ def notes(settings: Settings) -> list[str]:
     """What is worth knowing and not wrong. Raises ConfigurationError for faults that `check` reports."""
     names = unpriced(settings, load_prices(settings.model_prices))
     told = [f"no price is known for {name}: its tokens count as free (MODEL_PRICES)" for name in names]
+    told.append(f"kept: {in_words(settings.retention)} (RETAIN_DAYS)")
     if settings.is_shop_unprotected:
         told.append("SHOP_PLAIN_HTTP is on: the shop's token and orders cross the network unprotected (SHOP_URL)")
     if settings.shop_file is not None:

@@ -29,6 +29,7 @@ from bot.cases.hours import Hours, Targets, check_zone, read_days, read_week
 from bot.errors import ConfigurationError
 from bot.help_center.recurrence import read_rule
 from bot.models.families import DEFAULT_MODEL
+from bot.privacy.retention import Retention, read_retention
 from bot.slack.mrkdwn import mention
 from bot.store.addresses import POSTGRES, SQLITE
 
@@ -90,6 +91,10 @@ def _refresh_rule(value: str) -> str:
 def _week(value: str) -> str:
     read_week(value)
     return value
+
+
+def _retention(value: str) -> str:
+    return str(read_retention(value))
 
 
 def _days(value: object) -> object:
@@ -280,6 +285,8 @@ class Settings(BaseModel):
     """A YAML file with the shop's name, its own words and rules (desk-file.md), read again on SIGHUP. Unset: none."""
     sentences_path: Path | None = None
     """A YAML file with sentences of your own, by language and key, in place of the built-in ones."""
+    retain_days: Annotated[str, AfterValidator(_retention)] = "words=90,records=400,delivery=7"
+    """Days after which words of ended conversations, rows without words, and rows of deliveries go. `0`: for good."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """How much is logged. Customer text is logged at DEBUG only."""
     otel_exporter_otlp_endpoint: Address | None = None
@@ -317,6 +324,11 @@ class Settings(BaseModel):
         """When the desk is open, and within what time it wants to claim cases."""
         hours = Hours(read_week(self.desk_hours) if self.desk_hours else (), self.desk_zone, self.desk_holidays)
         return Targets(hours, dict(zip(_PRIORITIES, map(float, self.wait_minutes.split(",")), strict=True)))
+
+    @property
+    def retention(self) -> Retention:
+        """How long what is stored is kept."""
+        return read_retention(self.retain_days)
 
     @property
     def on_call_mention(self) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from bot.cases.hours import Targets
 from bot.errors import ConfigurationError
+from bot.privacy.retention import Retention
 from bot.settings import VARIABLES, load_settings, misspelt
 
 SERVING = {
@@ -245,10 +246,10 @@ def test_the_chroma_server_is_an_address() -> None:
 
 @pytest.mark.parametrize("start", ["postgresql://", "postgres://", "postgresql+asyncpg://"])
 def test_several_processes_may_use_a_postgres_whose_password_is_a_secret(start: str) -> None:
-    settings = load_settings({"DATABASE_URL": f"{start}frontdesk:p%40ss%3Aword@db/frontdesk?sslmode=require"})
+    settings = load_settings({"DATABASE_URL": f"{start}frontdesk:p%40ss%3Aclue@db/frontdesk?sslmode=require"})
     assert settings.is_shared
-    assert set(settings.secrets) == {"p%40ss%3Aword", "p@ss:word"}
-    assert "word" not in repr(settings)
+    assert set(settings.secrets) == {"p%40ss%3Aclue", "p@ss:clue"}
+    assert "clue" not in repr(settings)
 
 
 @pytest.mark.parametrize("url", ["", "sqlite+aiosqlite:///a@b:c.db", "postgresql://frontdesk@db/x?options=a:b@c"])
@@ -304,3 +305,32 @@ def test_who_is_on_call_is_a_group_or_a_person_or_nobody(who: str, mention: str)
 
 def test_who_shall_be_called_must_be_known() -> None:
     assert "ON_CALL is missing" in faults({**SERVING, "URGENT_PAGES": "on"})
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("words=30,records=730", Retention(30, 730, 7)),
+        ("words=0, records=0", Retention(0, 0, 7)),
+        ("records=0", Retention(90, 0, 7)),
+        ("0", Retention(0, 0, 0)),
+    ],
+)
+def test_what_is_kept_is_told_by_kind(given: str, kept: Retention) -> None:
+    settings = load_settings({"RETAIN_DAYS": given})
+    assert settings.retention == kept
+    assert load_settings({"RETAIN_DAYS": settings.retain_days}).retention == kept
+
+
+@pytest.mark.parametrize(
+    "given", ["90", "words", "words=", "words=-1", "words=ninety", "letters=3", "words=20,words=30", "words=999999"]
+)
+def test_what_is_kept_is_told_in_days_by_kind(given: str) -> None:
+    with pytest.raises(ConfigurationError, match="RETAIN_DAYS: must be days by kind"):
+        load_settings({"RETAIN_DAYS": given})
+
+
+@pytest.mark.parametrize("given", ["words=13", "delivery=1", "words=90,records=80", "words=0", "words=0,records=400"])
+def test_what_is_still_needed_is_kept(given: str) -> None:
+    with pytest.raises(ConfigurationError, match="RETAIN_DAYS: must keep"):
+        load_settings({"RETAIN_DAYS": given})

@@ -1,5 +1,5 @@
 """The command line: serve, work, check, desk, policy, procedures, shop, try, migrate, kb, cases, actions, turns,
-dead, cost, report and erase.
+dead, cost, report, retention and erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -120,6 +120,8 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--output", type=Path, metavar="FILE", default=Path(REPORT), help=f"where the page goes; {REPORT} unless given"
     )
+    retention = commands.add_parser("retention", help="how long what is stored is kept, and how far that is done")
+    retention.add_argument("--dry-run", action="store_true", help="count what would go now; nothing goes")
     erase = commands.add_parser("erase", help="erase everything that is kept of a customer")
     erase.add_argument("user", type=_user, help="their Slack id, as U0123ABCDEF")
     erase.add_argument("--yes", action="store_true", help="do it; else it is only counted")
@@ -354,6 +356,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli.report import run as run_report
 
             return await run_report(given, settings)
+        case "retention", _:
+            from bot.cli.retention import run as run_retention
+
+            return await run_retention(given, settings)
         case "erase", _:
             from bot.cli.erase import run as run_erase
 

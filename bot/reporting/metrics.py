@@ -4,6 +4,7 @@ A metric counts what began in the period: a conversation with its first question
 message when it was queued. Its outcome counts too, even if it came after the period.
 
 report_of    Reads the database and computes the metrics of a period and its parts.
+roll_up      Stores the metrics of days for good, before their rows go.
 metrics_of   Computes the metrics from a record, which must reach back to `history_of`.
 history_of   Returns when the record must begin, which is before the period.
 """
@@ -15,13 +16,23 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from bot.clock import DAY
-from bot.reporting.outcomes import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
+from bot.clock import DAY, WEEK
+from bot.reporting.daily import combined, from_json, to_json
+from bot.reporting.outcomes import (
+    RETURN_SECONDS,
+    SILENCE_SECONDS,
+    Conversation,
+    Ending,
+    Judged,
+    judge_all,
+    parted,
+)
+from bot.store import daily
+from bot.store.daily import day_of
 from bot.store.database import Database
 from bot.store.metrics import (
     AskedMessage,
@@ -40,6 +51,9 @@ PARTS = 62
 """The most parts of a period."""
 COULD_HAVE = "assistant_could_have"
 """The outcome that staff choose for a case that needed no person."""
+LATE_SECONDS = 3 * WEEK
+"""How much longer than its conversations can be withdrawn a day's ratings, and what happened to its cases, count when
+its figures are stored for good."""
 SATISFIED = 4
 """The least score, of 5, that counts as satisfied."""
 
@@ -57,11 +71,37 @@ def all_the_time(start: float, end: float) -> float:
 class Spread:
     """Durations in seconds."""
 
-    n: int
-    p50: float | None
-    p90: float | None
-    p95: float | None
-    """The percentiles: 50, 90 or 95 of a hundred took no longer. Each is a measured value, or None if there is none."""
+    counted: Mapping[float, int] = field(default_factory=dict)
+    """Duration -> how often it was measured, the shortest first."""
+
+    @property
+    def n(self) -> int:
+        """The number of durations."""
+        return sum(self.counted.values())
+
+    @property
+    def p50(self) -> float | None:
+        """Half of the durations are no longer. Each percentile is a measured value, or None if there is none."""
+        return self._reached_by(50)
+
+    @property
+    def p90(self) -> float | None:
+        """90 of a hundred are no longer."""
+        return self._reached_by(90)
+
+    @property
+    def p95(self) -> float | None:
+        """95 of a hundred are no longer."""
+        return self._reached_by(95)
+
+    def _reached_by(self, percent: int) -> float | None:
+        """The nearest-rank percentile."""
+        left = math.ceil(self.n * percent / 100)
+        for duration, times in self.counted.items():
+            left -= times
+            if left <= 0:
+                return duration
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,9 +378,23 @@ async def report_of(database: Database, *, days: int, now: float, between: Betwe
 
 
 async def _computed(database: Database, *, since: float, now: float, between: Between) -> Report:
-    record = await read(database, since=history_of(since))
+    async with database.transaction() as tx:
+        stored = await daily.since(tx, "report", since)
+    kept = [from_json(PeriodMetrics, figures) for figures in stored.values()]
+    live = kept[-1].since + DAY if kept else since
+    record = await read(database, since=history_of(live))
     # A year's figures take seconds, in which others shall be answered.
-    return await asyncio.to_thread(partial(metrics_of, record, since=since, now=now, between=between))
+    return await asyncio.to_thread(partial(metrics_of, record, since=since, now=now, between=between, kept=kept))
+
+
+async def roll_up(database: Database, start: float, end: float, *, between: Between = all_the_time) -> None:
+    """Compute and store the figures of the days from a midnight (UTC) to another one. Their rows can then go."""
+    settled = end + SILENCE_SECONDS + RETURN_SECONDS
+    record = await read(database, since=history_of(start), until=settled, steps_until=settled + LATE_SECONDS)
+    whole = await asyncio.to_thread(partial(metrics_of, record, since=start, now=settled, between=between))
+    days = {day_of(part.since): to_json(part) for part in whole.parts if part.until <= end}
+    async with database.transaction() as tx:
+        await daily.put(tx, "report", days)
 
 
 @contextmanager
@@ -369,20 +423,35 @@ def midnight_before(now: float, *, days: int) -> float:
     return now - now % DAY - (days - 1) * DAY
 
 
-def metrics_of(record: MetricsRecord, *, since: float, now: float, between: Between = all_the_time) -> Report:
+def metrics_of(
+    record: MetricsRecord,
+    *,
+    since: float,
+    now: float,
+    between: Between = all_the_time,
+    kept: Sequence[PeriodMetrics] = (),
+) -> Report:
     """The metrics of everything since `since`, which is a midnight (UTC).
 
-    `record` must reach back to `history_of(since)`. `between` counts waiting times, by the desk's hours.
+    `kept` are the figures of the first days. `record` must reach back to `history_of` of the day after these.
+    `between` counts waiting times, by the desk's hours.
     """
+    live = kept[-1].since + DAY if kept else since
     conversations = parted(record)
     judged = [each for each in judge_all(conversations, record, now=now) if each.conversation.is_whole]
     spent = _spent(conversations, record.uses)
     days = int((now - since) // DAY) + 1
+    kept_from = [part.since for part in kept]
     step = next((step for step in (1, 7) if days <= step * PARTS), math.ceil(days / PARTS))
     starts = [since + day * DAY for day in range(0, days, step)]
     ends = [*starts[1:], since + days * DAY]
 
     def over(start: float, end: float) -> PeriodMetrics:
+        early = kept[bisect_left(kept_from, start) : bisect_left(kept_from, end)]
+        late = [lately(max(start, live), end)] if end > live or not early else []
+        return replace(combined([*early, *late]), since=start, until=end)
+
+    def lately(start: float, end: float) -> PeriodMetrics:
         begun = _within(judged, start, end, lambda each: each.conversation.begun)
         cases = _within(record.cases, start, end, lambda case: case.at)
         resolution = _resolution(begun)
@@ -408,23 +477,13 @@ def metrics_of(record: MetricsRecord, *, since: float, now: float, between: Betw
 
 
 def spread_of(durations: Iterable[float]) -> Spread:
-    """The spread of the durations. Each value is a nearest-rank percentile, so it is one that was measured."""
-    ordered = sorted(durations)
-
-    def reached_by(percent: int) -> float | None:
-        return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None
-
-    return Spread(len(ordered), reached_by(50), reached_by(90), reached_by(95))
+    """The spread of the durations."""
+    return Spread(dict(sorted(Counter(durations).items())))
 
 
 def share(part: float, whole: float) -> float | None:
     """The part divided by the whole. None if the whole is 0."""
     return part / whole if whole else None
-
-
-def day_of(at: float) -> str:
-    """The day (UTC), as 2026-11-22."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
 def _within(items: Sequence[Item], start: float, end: float, at: Callable[[Item], float]) -> Sequence[Item]:

@@ -9,9 +9,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bot.clock import DAY
 from bot.reporting import texts
-from bot.reporting.metrics import PeriodMetrics, Report, Resolution, Spread, day_of
+from bot.reporting.metrics import PeriodMetrics, Report, Resolution, Spread
 from bot.reporting.plots import Bar, Columns, Series, bars, columns, even, even_count, even_time, spark
 from bot.reporting.texts import MetricLine
+from bot.store.daily import day_of
 
 REASON_STYLES = ("blue", "violet", "amber", "leaf", "red")
 """Colors of the most frequent reasons. The other reasons share one color."""

@@ -25,12 +25,12 @@ from bot.reporting.metrics import (
     Report,
     Resolution,
     Spread,
-    day_of,
     report_of,
 )
 from bot.reporting.traces import dollars, harmless
 from bot.shops.port import Money
 from bot.slack.mrkdwn import escape
+from bot.store.daily import day_of
 from bot.store.database import Database
 from bot.views.cards import NOT_HELPFUL, why_not_helpful
 from bot.views.staff_cards import WHY

@@ -37,6 +37,9 @@ from bot.store.statements import begins_any, in_batches
 NO_TITLE = "Deleted by the customer"
 """The title of a case whose own title was made from a deleted message."""
 
+NO_LONGER_KEPT = "No longer kept"
+"""The title of a case, and the text of a post, whose words were kept long enough."""
+
 GONE_COPY = "(deleted)"
 
 ANSWER_GONE = SystemNote("What was answered here is erased, because an earlier message was deleted.")

@@ -1,6 +1,7 @@
 """The data behind the desk's metrics: questions and how they ended, cases, ratings, cost, the relay."""
 
 import json
+import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -163,22 +164,34 @@ class RefusedByRule:
     rules: tuple[str, ...]
 
 
-async def read(database: Database, *, since: float) -> MetricsRecord:
-    """Everything that arrived or happened since then.
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time of which is read."""
 
-    It can be a lot. So it is read in pieces, and other transactions can run in between.
+    since: float
+    until: float = math.inf
+
+
+async def read(
+    database: Database, *, since: float, until: float = math.inf, steps_until: float = math.inf
+) -> MetricsRecord:
+    """Everything that arrived or happened since then, and before `until`.
+
+    Ratings and the steps of cases are read up to `steps_until`, because they come later than what they are about. It
+    can be a lot. So it is read in pieces, and other transactions can run in between.
     """
-    written = await _written(database, since=since)
-    cases = await _cases(database, since=since)
-    on_answers, on_cases = await _pressed(database, written, cases, since=since)
-    uses = await _uses(database, since=since)
-    offered = await _offered(database, since=since)
+    span, steps = Span(since, until), Span(since, steps_until)
+    written = await _written(database, span)
+    cases = await _cases(database, span, steps)
+    on_answers, on_cases = await _pressed(database, written, cases, steps)
+    uses = await _uses(database, span)
+    offered = await _offered(database, span)
     # What was done for a customer counts as an answer that rests on their own data.
     done = {each.turn for each in offered if each.state == "done"}
     written = [replace(each, looked_up=True) if each.id in done else each for each in written]
-    relayed = await _relayed(database, since=since)
-    refused = await _refused_by_rule(database, since=since)
-    ended = await _ended_procedures(database, since=since)
+    relayed = await _relayed(database, span)
+    refused = await _refused_by_rule(database, span)
+    ended = await _ended_procedures(database, span)
     return MetricsRecord(written, cases, on_answers, on_cases, uses, relayed, offered, refused, ended)
 
 
@@ -186,11 +199,13 @@ async def _pieces(
     database: Database,
     statement: Select[Any],
     *order: Column[Any],
-    since: float,
+    span: Span,
     whole: Callable[[Select[Any]], Select[Any]] = lambda piece: piece,
 ) -> AsyncIterator[Sequence[Any]]:
-    """The statement's rows in their `order`, which begins with a time, from `since` on. `whole` completes a piece."""
-    later = order[0] >= since
+    """The statement's rows of the span in their `order`, which begins with a time. `whole` completes a piece."""
+    if span.until < math.inf:
+        statement = statement.where(order[0] < span.until)
+    later = order[0] >= span.since
     while True:
         piece = whole(statement.where(later).order_by(*order).limit(PIECE))
         async with database.transaction() as tx:
@@ -203,7 +218,7 @@ async def _pieces(
         later = (order[0] >= latest[0]) & (tuple_(*order) > tuple_(*latest))
 
 
-async def _written(database: Database, *, since: float) -> list[AskedMessage]:
+async def _written(database: Database, span: Span) -> list[AskedMessage]:
     """Messages, and edits that had an answer of their own, without dropped or deleted ones."""
     table = schema.inbox.c
     ended = case((table.state == "dead", "failed"), else_=table.reason).label("ended")
@@ -214,7 +229,7 @@ async def _written(database: Database, *, since: float) -> list[AskedMessage]:
     )
     found: dict[int, AskedMessage] = {}
     pages: dict[str, frozenset[str]] = {}
-    async for rows in _pieces(database, asked, table.received_at, table.id, since=since, whole=_with_grounds):
+    async for rows in _pieces(database, asked, table.received_at, table.id, span=span, whole=_with_grounds):
         for number, thread, author, at, text, end, kind, is_erased, sources, looked_up in rows:
             if is_erased:
                 continue
@@ -244,11 +259,11 @@ def _with_grounds(asked: Select[Any]) -> Select[Any]:
     )
 
 
-async def _cases(database: Database, *, since: float) -> list[Opened]:
+async def _cases(database: Database, span: Span, taken: Span) -> list[Opened]:
     table, audit = schema.kase.c, schema.audit.c
     steps: dict[tuple[str, str], list[float]] = {}
     noted = select(audit.id, audit.subject, audit.action, audit.at).where(audit.action.in_((CLAIMED, REOPENED)))
-    async for rows in _pieces(database, noted, audit.at, audit.id, since=since):
+    async for rows in _pieces(database, noted, audit.at, audit.id, span=taken):
         for row in rows:
             steps.setdefault((row.subject, row.action), []).append(row.at)
     columns = (table.id, table.thread, table.customer, table.reason, table.state, table.opened_at, table.claimed_at)
@@ -270,13 +285,13 @@ async def _cases(database: Database, *, since: float) -> list[Opened]:
             outcome="" if row.outcome == ERASED else row.outcome,
             was_merged=row.merged_into is not None,
         )
-        async for rows in _pieces(database, opened, table.opened_at, table.id, since=since)
+        async for rows in _pieces(database, opened, table.opened_at, table.id, span=span)
         for row in rows
     ]
 
 
 async def _pressed(
-    database: Database, written: Sequence[AskedMessage], cases: Sequence[Opened], *, since: float
+    database: Database, written: Sequence[AskedMessage], cases: Sequence[Opened], span: Span
 ) -> tuple[dict[int, Verdict], dict[int, Verdict]]:
     """The ratings of answers and of cases, from the people who had asked."""
     table = schema.feedback.c
@@ -285,7 +300,7 @@ async def _pressed(
     called = {each.id: each.customer for each in cases}
     on_answers: dict[int, Verdict] = {}
     on_cases: dict[int, Verdict] = {}
-    async for rows in _pieces(database, select(table.value, *order), *order, since=since):
+    async for rows in _pieces(database, select(table.value, *order), *order, span=span):
         for value, at, subject, person in rows:
             kind, _, name = subject.partition("/")
             number = int(name) if kind == "turn" and name.isdecimal() else id_of(name)
@@ -295,7 +310,7 @@ async def _pressed(
     return on_answers, on_cases
 
 
-async def _uses(database: Database, *, since: float) -> list[Use]:
+async def _uses(database: Database, span: Span) -> list[Use]:
     table = schema.spending.c
     columns = (table.thread, table.customer, table.at, table.input_tokens, table.output_tokens, table.cost)
     return [
@@ -305,42 +320,42 @@ async def _uses(database: Database, *, since: float) -> list[Use]:
             select(*columns, table.estimated, table.cached_tokens, table.key),
             table.at,
             table.key,
-            since=since,
+            span=span,
         )
         for thread, customer, at, read, written, cost, estimated, cached, _ in rows
     ]
 
 
-async def _relayed(database: Database, *, since: float) -> list[Relayed]:
+async def _relayed(database: Database, span: Span) -> list[Relayed]:
     """The posts that show one side what the other wrote. Edits and reactions don't count as messages."""
     table = schema.outbox.c
     columns = (table.created_at, table.sent_at, table.state, table.id)
     relayed = select(*columns).where(table.source_ts.is_not(None))
     return [
         Relayed(at, sent_at, state == "failed")
-        async for rows in _pieces(database, relayed, table.created_at, table.id, since=since)
+        async for rows in _pieces(database, relayed, table.created_at, table.id, span=span)
         for at, sent_at, state, _ in rows
     ]
 
 
-async def _offered(database: Database, *, since: float) -> list[Offered]:
+async def _offered(database: Database, span: Span) -> list[Offered]:
     """The changes that customers were shown, with how they stand now."""
     table = schema.action.c
     columns = (table.offered_at, table.kind, table.state, table.origin, table.money, table.currency)
     shown = select(*columns, table.confirmed_at, table.decided_at, table.settled, table.id)
     return [
         Offered(at, kind, state, _turn_of(origin), money, currency, confirmed_at, decided_at, bool(settled))
-        async for rows in _pieces(database, shown, table.offered_at, table.id, since=since)
+        async for rows in _pieces(database, shown, table.offered_at, table.id, span=span)
         for at, kind, state, origin, money, currency, confirmed_at, decided_at, settled, _ in rows
     ]
 
 
-async def _ended_procedures(database: Database, *, since: float) -> list[EndedProcedure]:
+async def _ended_procedures(database: Database, span: Span) -> list[EndedProcedure]:
     table = schema.procedure_run.c
     statement = select(table.ended_at, table.procedure, table.why, table.id)
     return [
         EndedProcedure(at, procedure, why)
-        async for rows in _pieces(database, statement, table.ended_at, table.id, since=since)
+        async for rows in _pieces(database, statement, table.ended_at, table.id, span=span)
         for at, procedure, why, _ in rows
     ]
 
@@ -350,12 +365,12 @@ def _turn_of(origin: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-async def _refused_by_rule(database: Database, *, since: float) -> list[RefusedByRule]:
+async def _refused_by_rule(database: Database, span: Span) -> list[RefusedByRule]:
     """What was not offered. A turn that begins again is told of once."""
     table = schema.audit.c
     noted = select(table.at, table.subject, table.detail, table.id).where(table.action == NOT_OFFERED)
     found: dict[tuple[str, str, str], RefusedByRule] = {}
-    async for rows in _pieces(database, noted, table.at, table.id, since=since):
+    async for rows in _pieces(database, noted, table.at, table.id, span=span):
         for at, subject, detail, _ in rows:
             kind, rules = detail.get("kind", ""), detail.get("rules", "")
             refused = RefusedByRule(at, kind, detail.get("outcome", ""), tuple(rules.split()))

@@ -24,6 +24,7 @@ pause     channels in which staff have paused the assistant
 preference  what a person chose for themselves
 feedback  "Helpful" or not, one per turn and person; a score from 1 to 5, one per case and person
 audit     who did what; append-only
+daily     the figures of a day whose rows are gone or have lost their words
 
 Times are seconds since 1970 (float, UTC). Slack's timestamps are texts of the same length. They are ordered by their
 characters, in any locale of the database.
@@ -243,6 +244,7 @@ kase = Table(
     Index("ix_case_customer", "customer"),
     Index("ix_case_merged", "merged_into"),
     Index("ix_case_claimed", "claimed_at"),
+    Index("ix_case_ended", "ended_at"),
     sqlite_autoincrement=True,
 )
 
@@ -571,4 +573,13 @@ audit = Table(
     Column("detail", JSON, nullable=False),
     Index("ix_audit_subject", "subject"),
     Index("ix_audit_action", "action", "at"),
+)
+
+daily = Table(
+    "daily",
+    metadata,
+    # The day (UTC), as 2026-11-30, and whose figures they are.
+    Column("day", String(10), primary_key=True),
+    Column("name", String(16), primary_key=True),
+    Column("figures", JSON, nullable=False),
 )

@@ -8,18 +8,18 @@ Keys are `turn/<id>/<model>`, `danger/<id>` (for an edited message, followed by 
 which the model was asked.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, cast, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
 from bot.clock import DAY
 from bot.conversation import ThreadRef
-from bot.store import schema, turns
+from bot.store import daily, schema, turns
 from bot.store.inbox import InboxItem
 from bot.store.statements import insert_new
 from bot.telemetry import Metrics
@@ -32,6 +32,10 @@ OF_CUSTOMERS: tuple[Purpose, ...] = ("answer", "danger", "summary")
 By = Literal["day", "customer", "thread", "model", "purpose"]
 """What totals are grouped by."""
 
+EARLIER = "(earlier)"
+"""The group of what was spent on days whose rows are gone."""
+_STORED = ("input_tokens", "output_tokens", "cached_tokens", "cost", "estimated", "written_tokens")
+"""What is stored of a day's usage: fields of `Usage`."""
 SET_ASIDE = "set-aside"
 """The journal's step that holds the expected cost of an answer."""
 LATEST_ROWS = 60
@@ -182,19 +186,61 @@ async def of_turns(tx: AsyncConnection, ids: Sequence[int]) -> dict[int, list[Sp
 
 
 async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
-    """Everything spent since then, the most expensive group first; days in order."""
+    """Everything spent since then, the most expensive group first; days in order.
+
+    Of days whose rows are gone, neither customers nor threads are known: these form one group, EARLIER.
+    """
+    stored = await daily.since(tx, "spending", since)
+    found: dict[str, Total] = {}
+    for day, uses in stored.items():
+        groups = {"day": day, "customer": EARLIER, "thread": EARLIER}
+        for use in uses:
+            usage = Usage(**{name: use[name] for name in _STORED})
+            _add(found, Total(groups.get(by) or use[by], use["uses"], usage))
+    live = daily.start_of(max(stored)) + DAY if stored else since
+    for total in await _totals(tx, max(since, live), columns=(by,)):
+        _add(found, total)
+    return sorted(found.values(), key=lambda total: total.group if by == "day" else -total.usage.cost)
+
+
+async def roll_up(tx: AsyncConnection, start: float) -> None:
+    """Store the total of a day (UTC) for good, by model and purpose. Its rows can then go."""
+    totals = await _totals(tx, start, until=start + DAY, columns=("model", "purpose"))
+    figures = []
+    for total in totals:
+        model, _, purpose = total.group.rpartition("/")
+        used = {name: getattr(total.usage, name) for name in _STORED}
+        figures.append({"model": model, "purpose": purpose, "uses": total.uses, **used})
+    await daily.put(tx, "spending", {daily.day_of(start): figures})
+
+
+async def delete_before(tx: AsyncConnection, before: float, *, limit: int) -> int:
+    """Delete some of the uses before then. Returns their number."""
+    table = schema.spending
+    some = select(table.c.key).where(table.c.at < before).order_by(table.c.at).limit(limit)
+    return (await tx.execute(delete(table).where(table.c.key.in_(some.scalar_subquery())))).rowcount
+
+
+def _add(found: dict[str, Total], more: Total) -> None:
+    """Add to the total of a group."""
+    total = found.get(more.group)
+    found[more.group] = Total(more.group, total.uses + more.uses, total.usage + more.usage) if total else more
+
+
+async def _totals(tx: AsyncConnection, since: float, *, until: float = math.inf, columns: Sequence[By]) -> list[Total]:
+    """The totals of a time. With several columns, a group is their values with slashes between."""
     table = schema.spending
     # SQLite cuts the fraction off. Postgres would round, and put late evenings into the next day.
     at = table.c.at if tx.dialect.name == "sqlite" else func.floor(table.c.at)
     seconds = cast(at, BigInteger)
-    columns: dict[By, ColumnElement[Any]] = {
+    known: dict[By, ColumnElement[Any]] = {
         "customer": table.c.customer,
         "thread": table.c.thread,
         "model": table.c.models,
         "purpose": table.c.purpose,
         "day": seconds - seconds % int(DAY),
     }
-    group = columns[by].label("group")
+    groups = [known[name] for name in columns]
     estimated = func.max(case((table.c.estimated, 1), else_=0))
     sums = [
         func.sum(column).label(column.name)
@@ -206,14 +252,19 @@ async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
             table.c.cost,
         )
     ]
-    statement = (
-        select(group, func.count().label("uses"), *sums, estimated.label("estimated"))
-        .where(table.c.at >= since)
-        .group_by(group)
-        .order_by(group if by == "day" else func.sum(table.c.cost).desc())
-    )
-    rows = (await tx.execute(statement)).all()
-    return [Total(_day(row.group) if by == "day" else row.group, row.uses, _usage(row)) for row in rows]
+    names = [group.label(f"group_{number}") for number, group in enumerate(groups)]
+    statement = select(*names, func.count().label("uses"), *sums, estimated.label("estimated"))
+    statement = statement.where(table.c.at >= since)
+    if until < math.inf:
+        statement = statement.where(table.c.at < until)
+    found = []
+    for row in (await tx.execute(statement.group_by(*groups))).all():
+        values = [
+            daily.day_of(float(row[0])) if name == "day" else str(value)
+            for name, value in zip(columns, row, strict=False)
+        ]
+        found.append(Total("/".join(values), row.uses, _usage(row)))
+    return found
 
 
 async def _cost(tx: AsyncConnection, *conditions: ColumnElement[bool]) -> float:
@@ -235,10 +286,6 @@ def _usage(row: Any) -> Usage:
         bool(row.estimated),
         row.written_tokens,
     )
-
-
-def _day(start: float) -> str:
-    return f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d}"
 
 
 _INBOX, _JOURNAL, _SPENDING = schema.inbox, schema.journal, schema.spending

@@ -1,6 +1,7 @@
 """Maintenance of the database, in the background.
 
-Every hour, rows that are no longer needed are deleted, and erased data is removed from SQLite's log. Once a week
+Every hour, rows that are no longer needed are deleted, and erased data is removed from SQLite's log. Once a day, what
+has been kept long enough goes (bot/turns/retention.py). Once a week
 SQLite's whole file is checked for damage. That reads all of it, so a start must not wait for it.
 """
 
@@ -10,6 +11,7 @@ from bot.alerts import Alerts
 from bot.clock import HOUR, WEEK, Clock
 from bot.store import limits, schedule
 from bot.store.database import Database
+from bot.turns.retention import RetentionSweep
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +25,10 @@ CHECK = "database-check"
 class Upkeep:
     """Maintains one database."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, retention: RetentionSweep | None = None) -> None:
+        """Without `retention`, everything is kept."""
         self._database = database
+        self._retention = retention
         self._clock = clock
         self._alerts = Alerts()
         self.fault: str | None = None
@@ -49,6 +53,8 @@ class Upkeep:
         await self._database.scrub()
         if self._database.is_alone and (due is None or due <= now):
             await self._check()
+        if self._retention is not None:
+            await self._retention.look()
 
     async def _check(self) -> None:
         """Check the file for damage. A damaged file is checked again in an hour."""

@@ -8,7 +8,7 @@ from bot.language.sentences import Sentences
 from bot.slack.blocks import Block, actions, button, capped, context, header, moment, one_line, plain, section
 from bot.slack.mrkdwn import escape
 from bot.store.cases import Case
-from bot.store.erasure import NO_TITLE
+from bot.store.erasure import NO_LONGER_KEPT, NO_TITLE
 from bot.store.persons import REQUEST
 from bot.views.announcements import greeting
 from bot.views.staff_cards import PRIORITIES
@@ -107,7 +107,8 @@ def _of_customer(sentences: Sentences, language: Language, case: Case) -> Block:
     key = {"waiting": "home_waiting", "out_of_hours": "home_waiting", "human": "home_human", "resolved": "home_solved"}
     status = sentences.say(language, key.get(case.state, "home_ended"), staff=one_line(case.owner_name or "", 80))
     when = moment(case.since, "{date_short_pretty} {time}")
-    title = sentences.say(language, "session_untitled") if case.title == NO_TITLE else case.title
+    is_gone = case.title in (NO_TITLE, NO_LONGER_KEPT)
+    title = sentences.say(language, "session_untitled") if is_gone else case.title
     return _linked(case, f"{status} · {when}", case.link, title=title)
 
 

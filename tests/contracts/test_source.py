@@ -27,6 +27,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/shop.py",
     "bot/cli/trying.py",
     "bot/cli/erase.py",
+    "bot/cli/retention.py",
     "knowledge/build/process.py",
 }
 """The two programs, one in several files; the builder reports in JSON lines."""

@@ -39,6 +39,7 @@ COMMANDS = {
     "turns show 999999999999": "",
     "dead list": "No dead letters.",
     "cost --by day": "Nothing was spent.",
+    "retention --dry-run": "Words that would go: none.",
     "erase U0NOBODY": "Nothing is kept of U0NOBODY.",
     "kb gaps": "",
     "report --days 7 --output /dev/null": "Conversations",

@@ -20,8 +20,8 @@ from bot.store.schema import metadata
 from tests.doubles.postgres import Postgres
 from tests.store.preliminary import create_preliminary
 
-BEFORE, NEWEST = "0010", "0017"
-NEWER = frozenset({"action", "action_vote", "procedure_run"})
+BEFORE, NEWEST = "0010", "0018"
+NEWER = frozenset({"action", "action_vote", "procedure_run", "daily"})
 """The tables that a preliminary database does not have."""
 """The last preliminary schema, and today's."""
 FOLLOWING: dict[str, Any] = {

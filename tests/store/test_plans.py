@@ -13,10 +13,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, text, update
 
-from bench.big_desk import AGENTS, TEAM, channel, customer, fill, message
+from bench.big_desk import AGENTS, START, TEAM, channel, customer, fill, message
+from bot.clock import DAY
 from bot.conversation import ThreadRef
+from bot.privacy.retention import Retention
+from bot.reporting import metrics
 from bot.store import (
     case_lists,
     cases,
@@ -29,6 +32,7 @@ from bot.store import (
     pauses,
     persons,
     preferences,
+    schema,
     spending,
     summaries,
     threads,
@@ -39,6 +43,8 @@ from bot.store import (
     interrupts as interrupts,
 )
 from bot.store.database import Database, Transaction
+from bot.turns.retention import RetentionSweep
+from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import says
 from tests.store.test_interrupts import deletion, edit
@@ -235,6 +241,33 @@ async def test_what_an_erasure_looks_up_is_found_by_index(big: Database) -> None
             await forgetting.erase_costs(tx, user, limit=20)
             await forgetting.erase_preferences(tx, user)
             await persons.close_requests(tx, user, item=1, now=2e9)
+    assert len(sent) > 40
+    assert not (found := await scans(big, sent)), "\n\n".join(found)
+
+
+async def test_what_a_sweep_looks_up_and_changes_is_found_by_index(
+    big: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def rolled_up(*_: Any, **__: Any) -> None:
+        """As the report itself, it reads all of a time."""
+
+    monkeypatch.setattr(metrics, "roll_up", rolled_up)
+    clock = ManualClock(START + 500 * DAY)
+    async with big.transaction() as tx:
+        # A few conversations of one day, among all that goes on.
+        later = {"received_at": clock.now(), "finished_at": clock.now()}
+        await tx.execute(update(schema.inbox).where(schema.inbox.c.id > 2_000).values(**later))
+        for table, at in ((schema.spending, schema.spending.c.at), (schema.feedback, schema.feedback.c.given_at)):
+            await tx.execute(update(table).where(at > START + 2_000).values({at: clock.now()}))
+        await tx.execute(update(schema.audit).where(schema.audit.c.id > 200).values(at=clock.now()))
+        await tx.execute(update(schema.kase).where(schema.kase.c.id > 200).values(ended_at=clock.now()))
+        young = update(schema.outbox).where(schema.outbox.c.created_at > START + 2_000)
+        await tx.execute(young.values(created_at=clock.now()))
+    with statements(big) as sent:
+        swept = await RetentionSweep(big, clock, Retention()).sweep()
+        due = await RetentionSweep(big, clock, Retention(words=14)).due()
+    assert min(swept["words"], swept["records"]) > 100
+    assert not due.words
     assert len(sent) > 40
     assert not (found := await scans(big, sent)), "\n\n".join(found)
 

@@ -96,6 +96,7 @@ IMPERSONAL = {
     *("suggestion.asked_by", "suggestion.decided_by", "pause.by"),
     *("schedule.name", "schedule.rule", "member.id", "member.role", "claim.name", "claim.owner"),
     *("alias.name", "alias.target", "alias.set_by", "action.prepared_by"),
+    *("daily.day", "daily.name", "daily.figures"),
     # What the books and the daily limits need of a change: the shop's numbers, closed words, hashes, staff's votes.
     *("action.ref", "action.state", "action.reason", "action.team", "action.channel", "action.thread_ts"),
     *("action.origin", "action.customer_team", "action.language", "action.zone", "action.shop_customer"),
