@@ -50,6 +50,7 @@ FAILPOINTS: Mapping[str, str] = {
     "messages_erased": "some of what somebody wrote who is erased is gone, with its answers; the rest is there",
     "case_erased": "one case of somebody who is erased is empty; others may be there",
     "person_erased": "nothing is kept of the person; Slack has not been told, and the press is open",
+    "day_swept": "what was kept long enough of one day is gone, and that is noted; older days may follow",
     "files_sent": "copies of a message's files are with Slack; nobody has noted which",
     "files_noted": "the copies are noted; they are not shared",
     "files_shared": "the copies are shared; nobody has noted that",

@@ -87,9 +87,11 @@ NOT_PASSED = frozenset(
     {
         *("action_stored", "action_confirmed", "vote_stored", "action_marked", "action_answered", "action_kept"),
         *("procedure_handed_over", "procedure_moved"),
+        "day_swept",
     }
 )
-"""Places that only changes of orders pass (tests/chaos/actions.py), and procedures, which this desk has not."""
+"""Places that only changes of orders pass (tests/chaos/actions.py), and procedures and days that are over, which this
+desk has not."""
 PLACES_AGAIN = {
     "case_changed": (1, 2, 3, 4),
     "case_stepped": (1, 2, 3, 4),

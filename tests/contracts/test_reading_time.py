@@ -444,6 +444,7 @@ UNREAD = {
             "bot.cli.terminal",
             "bot.cli.trying",
             "bot.settings",
+            "bot.privacy.retention",
             "bot.actions.clauses",
             "bot.actions.policy_file",
             "bot.procedures.file",
