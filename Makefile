@@ -14,7 +14,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-actions bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval eval-claims eval-conversations eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
+	eval-retrieval eval-claims eval-conversations eval-danger train-danger mutants prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ layers: $(VENV)/.dev
 
 contracts: $(VENV)/.dev
 	$(PYTEST) -m contract tests/contracts tests/shops
+
+mutants: $(VENV)/.dev  ## plant 400 faults in the files that decide, and count those that tests find (an hour; ARGS="--faults 20 --only bot/desk/budgets.py"); last line is JSON
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 prose: $(VENV)/.dev  ## report stiff English in documents, locales, docstrings and comments
 	@$(BIN)/python -m tools.prose

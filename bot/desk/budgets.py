@@ -191,7 +191,7 @@ def paced(team: Team, database: Database, clock: Clock, *, per_minute: int) -> T
 
 
 def _paced_tool(tool: Tool, database: Database, clock: Clock, per_minute: int) -> Tool:
-    async def run(context: Context, **arguments: Any) -> ToolOutput:
+    async def run(context: Context, **arguments: Any) -> ToolOutput | Mapping[str, Any] | str:
         customer = context.customer
         key = f"tools/{customer.team}/{customer.user}"
         async with database.transaction() as tx:
@@ -199,7 +199,6 @@ def _paced_tool(tool: Tool, database: Database, clock: Clock, per_minute: int) -
         if not allowed:
             logger.warning("too many tool calls for one person", extra={**context.logged, "tool": tool.name})
             raise ToolProblem(TOO_FAST, code=TOO_MANY_CALLS)
-        output = await tool.function(context, **arguments)
-        return output if isinstance(output, ToolOutput) else ToolOutput(output)
+        return await tool.function(context, **arguments)
 
     return replace(tool, function=run)

@@ -40,14 +40,21 @@ EVERY: tuple[State, ...] = (
 )
 
 
+class _Answer(str):
+    """What Slack says of a message or of a person."""
+
+    __slots__ = ()
+    display_name = "Agent A"
+
+
 class _Posted:
     """Stands for Slack: what is queued for it stays queued."""
 
     def __getattr__(self, name: str) -> "_Posted":
         return self
 
-    async def __call__(self, *_: object, **__: object) -> str:
-        return ""
+    async def __call__(self, *_: object, **__: object) -> _Answer:
+        return _Answer()
 
 
 @dataclass(slots=True)

@@ -182,6 +182,7 @@ def test_a_fee_is_due_for_some_reasons(reason: Any, currency: str, fee: Money | 
     facts = facts_of(arguments=Arguments(order="FW-1", lines=(LineQuantity("1", 1),), reason=reason))
     judgement = said(policy_of(fee=FEE), facts, currency=currency)
     assert (judgement.fee, judgement.outcome) == (fee, outcome)
+    assert [each.held for each in judgement.rules if each.id == "fee"] == ([] if outcome == "allow" else [False])
 
 
 DAILY = {

@@ -75,6 +75,7 @@ async def test_a_tools_own_words_reach_the_model() -> None:
         ScriptedModel(calls(call("check_shipping", {"tracking_number": "strike"})), says("Sorry."))
     )
     assert "on strike until Monday" in results(outcome)[0].content
+    assert not results(outcome)[0].ok
 
 
 async def test_a_long_result_is_cut_and_says_so() -> None:

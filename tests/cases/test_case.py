@@ -64,6 +64,13 @@ def test_a_customer_cannot_cancel_once_somebody_has_claimed() -> None:
         STEPS["cancel"](STEPS["claim by a"](a_case()))
 
 
+def test_a_merged_case_is_the_assistants_again_and_ended_when_the_other_one_ends() -> None:
+    unmerged = steps.unmerge(a_case(state="merged", merged_into=2), now=7.0)
+    assert (unmerged.state, unmerged.ended_at) == ("bot", 7.0)
+    with pytest.raises(MovedOn):
+        steps.unmerge(unmerged, now=8.0)
+
+
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=12))
 def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed: list[str]) -> None:
     case = steps.wait(a_case(), now=NIGHT if pressed[:1] == ["urge"] else 0.0, targets=DAYTIME)

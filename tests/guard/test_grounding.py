@@ -116,6 +116,8 @@ def test_what_a_page_says_may_be_named() -> None:
         ("Express costs between 9 € and 12 €.", True),
         ("20 percent off, with WELCOME15 from March 1st, 2027.", True),
         (f"See https://{HOST}/shipping or https://{HOST}.", True),
+        (f"See https://{HOST}/shipping.", True),
+        ("See https://other.shop.example.", False),
         ("It's 22 November. You have 30 days, until 22 December 2026.", True),
         ("It costs 30 EUR.", False),
         ("You have until 24 December.", False),
@@ -124,6 +126,30 @@ def test_what_a_page_says_may_be_named() -> None:
     ]
     misses = [(said, got) for said, is_grounded in table if (got := stopped(said, pages=[PAGE]) is None) != is_grounded]
     assert misses == []
+
+
+def test_a_time_of_a_page_may_be_named_as_a_time_and_not_as_money() -> None:
+    table = [("Until 17.30.", True), ("Until 18.30.", False), ("It costs 17.30 EUR.", False)]
+    pages = ["We are there until 17:30."]
+    misses = [(said, got) for said, is_grounded in table if (got := stopped(said, pages=pages) is None) != is_grounded]
+    assert misses == []
+
+
+def test_a_telephone_number_may_be_named_with_and_without_its_beginning_and_its_last_digits_are_no_order() -> None:
+    table = [
+        ("Call +49 30 5550 1234.", True),
+        ("Call 030 5550 1234.", True),
+        ("Call 030 5550 1235.", False),
+        ("Your order is #1234.", False),
+    ]
+    pages = ["Our number is +493055501234."]
+    misses = [(said, got) for said, is_grounded in table if (got := stopped(said, pages=pages) is None) != is_grounded]
+    assert misses == []
+
+
+def test_the_shops_own_front_page_needs_no_page_that_names_it() -> None:
+    assert stopped(f"See https://{HOST}.") is None
+    assert stopped(f"See https://{HOST}/shipping.") is not None
 
 
 def test_the_customers_words_ground_numbers_and_days_and_no_money_share_or_code() -> None:

@@ -43,6 +43,10 @@ def test_the_pieces_a_text_comes_in_do_not_matter(text: str, places: list[int]) 
     assert through(text, cut(text, places)) == through(text)
 
 
+def test_a_line_of_code_that_is_not_whole_yet_is_shown_like_a_whole_one() -> None:
+    assert through("```\n<@here", ["```\n<", "@here"]) == "```\n＜@here"
+
+
 @given(TEXTS)
 def test_letter_by_letter_is_the_same_as_whole(text: str) -> None:
     assert through(text, list(text)) == through(text)
@@ -142,6 +146,8 @@ def test_what_is_written_is_shown_as() -> None:
         (f"`{BAD}` and `a.b`", f"`{BAD}` and `a.b`"),
         ("`<!channel>`", "`＜!channel>`"),
         (f"```\n{BAD}\n@here <@U1>\n```\n{BAD}", f"```\n{BAD}\n@here ＜@U1>\n```\nevil[.]example/x?d=1"),
+        ("b.*`@here`</p", "b.*`@here`</p"),
+        ("|~~~\n\n```\n@here", "|~~~\n\n```\n@here"),
         (f"a`b `{BAD}`", "a`b `evil[.]example/x?d=1`"),  # which backticks pair is not sure
         (f"  ```\nx\n  ```\n```\n{BAD}", "  ```\nx\n  ```\n```\nevil[.]example/x?d=1"),
     ]

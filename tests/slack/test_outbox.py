@@ -12,14 +12,16 @@ from bot.slack.api.chat import EVENT_TYPE, Chat
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.client import SlackClient
 from bot.slack.outbox import LANES, Claims, Outbox
-from bot.store import erasure
+from bot.store import cases, erasure
 from bot.store import outbox as rows
+from bot.store.cases import card_key
 from bot.store.database import Database
 from bot.store.outbox import Method, Outgoing
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.unwell import Unwell
 from tests.patience import patience
+from tests.store.rows import a_case
 
 SUPPORT, AGENTS = "C0SUPPORT", "C0AGENTS"
 
@@ -404,6 +406,30 @@ async def test_staff_are_told_once_what_a_customer_did_not_get(database: Databas
     assert told.count("<https") == told.count("|the page>")
 
 
+async def test_staff_are_told_once_for_a_case_whose_customer_cannot_be_written_to_any_more(
+    database: Database, slack: LocalSlack
+) -> None:
+    async with database.transaction() as tx:
+        case = await cases.add(tx, a_case())
+    assert case is not None
+    await slack.breaks(method="chat.postMessage", do="is_archived", count=2)
+    lost = [post(f"p{number}", f"post {number}", thread_ts="1795000000.1", case_id=case.id) for number in range(2)]
+    await queue(database, *lost)
+    async with sending(database, slack.client, essential=[AGENTS]) as outbox:
+        assert await outbox.flush(10_000)
+    (told,) = slack.texts(AGENTS)
+    assert "post 0" in told
+
+
+async def test_one_call_that_slack_does_not_answer_alarms_nobody(
+    database: Database, slack: LocalSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    await slack.breaks(method="chat.postMessage", do="drop", count=1)
+    await send_all(database, slack, post("p", "once"))
+    assert slack.texts(SUPPORT) == ["once"]
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def test_what_staff_do_not_get_themselves_is_told_nowhere(database: Database, slack: LocalSlack) -> None:
     await slack.breaks(method="chat.postMessage", do="msg_too_long", count=2)
     change = Outgoing("change", "update", SUPPORT, {"ts": "1795000000.000100", "text": "x"})
@@ -562,3 +588,21 @@ async def test_a_look_up_that_fails_does_not_make_an_ambiguous_post_a_fresh_one(
     await slack.breaks(method="conversations.history", do="503", count=2)
     await send_all(database, slack, post("p", "once"))
     assert slack.texts(SUPPORT) == ["once"]
+
+
+async def test_what_a_case_shows_is_its_posts_as_they_were_updated_last_without_those_deleted(
+    database: Database,
+) -> None:
+    async with database.transaction() as tx:
+        case = await cases.add(tx, a_case())
+    assert case is not None
+    card = card_key(case)
+    await queue(
+        database,
+        *(Outgoing(key, "post", AGENTS, {"text": key}, case_id=case.id, parent=card) for key in ("a", "b", "c")),
+        Outgoing("a+", "update", AGENTS, {"text": "a, changed"}, case_id=case.id, parent="a"),
+        Outgoing("b-", "delete", AGENTS, {}, case_id=case.id, parent="b"),
+    )
+    async with database.transaction() as tx:
+        shown = await rows.standing(tx, case.id, AGENTS, rows.lane_under(card))
+    assert {key: payload["text"] for key, payload in shown.items()} == {"a": "a, changed", "c": "c"}

@@ -13,6 +13,7 @@ from bot.errors import Superseded, Unreachable
 from bot.guard.guardrails import OutputGate
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.stream import StreamLimits, open_stream
+from bot.slack.stream_record import streaming_in
 from tests.doubles.clock import ManualClock
 from tests.patience import patience
 from tests.slack.thread import (
@@ -275,6 +276,10 @@ async def test_an_answer_that_has_no_stream_left_to_it_is_posted_whole(fault: st
     exactly(thread, "One word more.")
     assert thread.calls == ["start", "post"]
     assert not thread.unsupported
+
+
+def test_where_one_kind_of_conversation_has_no_streams_the_others_may_have_them() -> None:
+    assert streaming_in("C0SUPPORT") == streaming_in("C0GENERAL") != streaming_in("D0CUSTOMERA")
 
 
 async def test_the_more_streams_live_the_more_seldom_each_is_added_to() -> None:

@@ -309,6 +309,7 @@ async def test_what_is_left_out_of_the_end_of_a_case_stays_empty(channel: Channe
     resolved = await channel.cases.find(case.ref)
     assert (resolved.outcome, resolved.cause) == ("solved", "")
     assert "Cause" not in str(channel.card["blocks"])
+    assert channel.accepted == [], "no article is asked for"
     assert channel.slack.texts("D0CUSTOMERA")[-1] == "Agent A marked your case FD-1001 as solved. How did we do?"
     assert await channel.submits("submit.resolve", case.ref, AGENT_A, outcome="other") == "moved_on"
     assert channel.ephemerals(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it's solved. <@U0AGENTA> was on it."
