@@ -88,7 +88,7 @@ def test_tests_find_a_fault_that_they_look_at_and_miss_one_that_they_do_not(
     monkeypatch.syspath_prepend(tmp_path)
     verdicts = {}
     for fault in find_faults("planted_sum.py", (tmp_path / "planted_sum.py").read_text()):
-        trial = judging.begin(fault, (test.name,), seconds=60.0)
+        trial = judging.begin(fault, (test.name,), cpu_seconds=60.0)
         [ended] = judging.wait_for_one([trial])
         verdicts[fault.change] = ended.end()
     assert verdicts == {
@@ -97,6 +97,22 @@ def test_tests_find_a_fault_that_they_look_at_and_miss_one_that_they_do_not(
         "return 1 -> return None": "survived",
         "1 -> 2": "survived",
     }
+
+
+@pytest.mark.parametrize(
+    ("waiting", "cpu_seconds", "silent_seconds"),
+    [("while True: pass", 1.0, 120.0), ("time.sleep(60)", 60.0, 3.0)],
+)
+def test_a_trial_ends_when_it_uses_too_much_of_a_processor_or_only_waits(
+    waiting: str, cpu_seconds: float, silent_seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_waiting.py").write_text(f"import time\ndef test_waiting():\n    {waiting}\n")
+    monkeypatch.setattr(judging, "ROOT", tmp_path)
+    monkeypatch.setattr(judging, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(judging, "MAX_SILENT_SECONDS", silent_seconds)
+    trial = judging.begin(None, ("test_waiting.py",), cpu_seconds=cpu_seconds)
+    [ended] = judging.wait_for_one([trial])
+    assert ended.end() == "timed out"
 
 
 def test_the_files_and_their_tests_are_there() -> None:

@@ -20,9 +20,10 @@ WORKERS = 2
 GOAL = 0.9
 """The share of faults that tests should find."""
 MAX_UNCHANGED_SECONDS = 300.0
-"""How long the tests of a file can take while nothing is wrong."""
+"""What the tests of a file can use of a processor while nothing is wrong."""
 PATIENCE_FACTOR = 5
-"""A fault that makes the tests take so many times as long is found: a loop has no end, or a wait no reason."""
+"""A fault that makes the tests use so many times as much of a processor is found: a loop has no end. Seconds of a
+clock would find faults on a busy machine that nobody finds on a quiet one."""
 
 
 def main() -> int:
@@ -63,8 +64,8 @@ def judge(faults: Sequence[Fault], *, workers: int, seconds: float) -> dict[Faul
                 fault = waiting.pop()
                 tests = TESTS[fault.path]
                 if tests not in allowed:
-                    allowed[tests] = _time_unchanged(tests)
-                running[judging.begin(fault, tests, seconds=allowed[tests])] = fault
+                    allowed[tests] = _measure_unchanged(tests)
+                running[judging.begin(fault, tests, cpu_seconds=allowed[tests])] = fault
             for trial in judging.wait_for_one([*running]):
                 fault, spent = running.pop(trial), trial.seconds
                 verdict = verdicts[fault] = trial.end()
@@ -75,15 +76,15 @@ def judge(faults: Sequence[Fault], *, workers: int, seconds: float) -> dict[Faul
     return verdicts
 
 
-def _time_unchanged(tests: tuple[str, ...]) -> float:
-    """The seconds that the tests may take with a fault. Raises SystemExit when they fail without one."""
-    trial = judging.begin(None, tests, seconds=MAX_UNCHANGED_SECONDS)
+def _measure_unchanged(tests: tuple[str, ...]) -> float:
+    """What the tests may use of a processor with a fault. Raises SystemExit when they fail without one."""
+    trial = judging.begin(None, tests, cpu_seconds=MAX_UNCHANGED_SECONDS)
     [ended] = judging.wait_for_one([trial])
-    spent = ended.seconds
     output = ended.output()
+    used = ended.cpu_seconds if (ended.folder / "cpu").is_file() else 0.0
     if ended.end() != "survived":
         sys.exit(f"These tests fail without a fault: {' '.join(tests)}\n{output}")
-    return PATIENCE_FACTOR * spent + 20.0
+    return PATIENCE_FACTOR * used + 20.0
 
 
 def _minutes(began: float) -> float:

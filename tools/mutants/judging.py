@@ -5,13 +5,15 @@ for each fault. Here the fault is in the memory of one process, and the checkout
 """
 
 import importlib
+import math
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
@@ -20,7 +22,7 @@ from importlib.util import spec_from_file_location
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from types import CodeType
 from typing import Literal
 
@@ -30,6 +32,12 @@ from demo.program import dying_with_parent
 from tools.mutants.faults import ROOT, Fault, plant
 
 Verdict = Literal["killed", "timed out", "survived"]
+
+MAX_SILENT_SECONDS = 120.0
+"""How long a trial may go on without another test that ends, before it counts as one that only waits. It is generous:
+on a busy machine, too, a test takes a few seconds."""
+LOOK_SECONDS = 2.0
+"""How often a running trial is looked at."""
 
 IMPORTED = (
     *("aiohttp.web", "aiosqlite", "alembic.command", "chromadb", "jmespath", "numpy", "openai", "orjson"),
@@ -55,20 +63,30 @@ class Trial:
     process: ForkProcess
     folder: Path
     began: float
-    deadline: float
 
     @property
     def seconds(self) -> float:
         """How long it has run."""
         return monotonic() - self.began
 
+    @property
+    def cpu_seconds(self) -> float:
+        """What the tests and their processes have used of a processor, once they have ended."""
+        return float((self.folder / "cpu").read_text())
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether pytest has written nothing for a long time. It writes a character for each test."""
+        written = (self.folder / "output").stat().st_mtime
+        return time() - written > MAX_SILENT_SECONDS
+
     def output(self) -> str:
         """The last lines that pytest has written so far."""
         return (self.folder / "output").read_text("utf-8", "replace")[-2000:]
 
     def end(self) -> Verdict:
-        """Its verdict, once its process has ended or its time is over. Raises RuntimeError when no test ran."""
-        is_late = self.process.is_alive()
+        """Its verdict, once its process has ended or only waits. Raises RuntimeError when no test ran."""
+        is_late = self.process.is_alive() or self.process.exitcode == -signal.SIGXCPU
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid or 0, signal.SIGKILL)
         self.process.join()
@@ -88,26 +106,25 @@ def import_libraries() -> None:
         importlib.import_module(name)
 
 
-def begin(fault: Fault | None, tests: tuple[str, ...], *, seconds: float) -> Trial:
-    """Start the tests of a fault in a process of their own."""
+def begin(fault: Fault | None, tests: tuple[str, ...], *, cpu_seconds: float) -> Trial:
+    """Start the tests of a fault in a process of their own. It ends when it has used so much of a processor."""
     folder = Path(tempfile.mkdtemp(prefix="frontdesk-fault-"))
-    process = multiprocessing.get_context("fork").Process(target=_run, args=(fault, tests, folder, dying_with_parent()))
+    (folder / "output").touch()
+    arguments = (fault, tests, folder, math.ceil(cpu_seconds), dying_with_parent())
+    process = multiprocessing.get_context("fork").Process(target=_run, args=arguments)
     process.start()
-    now = monotonic()
-    return Trial(fault, tests, process, folder, now, now + seconds)
+    return Trial(fault, tests, process, folder, monotonic())
 
 
-def wait_for_one(running: Sequence[Trial]) -> Iterator[Trial]:
-    """The trials that have ended or whose time is over, as soon as there is one."""
-    left = min(trial.deadline for trial in running) - monotonic()
-    ended = wait([trial.process.sentinel for trial in running], timeout=max(left, 0.0))
-    now = monotonic()
-    for trial in running:
-        if trial.process.sentinel in ended:
-            trial.process.join()  # Its files close a moment before it has ended.
-            yield trial
-        elif trial.deadline <= now:
-            yield trial
+def wait_for_one(running: Sequence[Trial]) -> list[Trial]:
+    """The trials that have ended or only wait, as soon as there is one."""
+    while True:
+        ended = wait([trial.process.sentinel for trial in running], timeout=LOOK_SECONDS)
+        for trial in running:
+            if trial.process.sentinel in ended:
+                trial.process.join()  # Its files close a moment before it has ended.
+        if found := [trial for trial in running if trial.process.sentinel in ended or trial.only_waits]:
+            return found
 
 
 def make_faulty(fault: Fault) -> None:
@@ -141,7 +158,13 @@ class _Loader(SourceFileLoader):
         return self._code
 
 
-def _run(fault: Fault | None, tests: tuple[str, ...], folder: Path, die_with_parent: Callable[[], None] | None) -> None:
+def _run(
+    fault: Fault | None,
+    tests: tuple[str, ...],
+    folder: Path,
+    cpu_seconds: int,
+    die_with_parent: Callable[[], None] | None,
+) -> None:
     os.setpgid(0, 0)
     if die_with_parent is not None:
         die_with_parent()
@@ -149,7 +172,16 @@ def _run(fault: Fault | None, tests: tuple[str, ...], folder: Path, die_with_par
     with (folder / "output").open("wb") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
+    # Each process that the tests start has as much: one without an end is enough to be found.
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 10))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if fault is not None:
         make_faulty(fault)
     code = pytest.main([*OPTIONS, *(str(ROOT / test) for test in tests)])
+    (folder / "cpu").write_text(str(_cpu_seconds()))
     os._exit(code)  # Some tests leave threads behind; nobody waits for them.
+
+
+def _cpu_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
