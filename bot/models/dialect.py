@@ -31,10 +31,23 @@ Mistral's models, which take nine letters and digits."""
 WORDS_WITH_CALLS = "words_with_calls"
 """The field that stands for what a message says beside its calls. Mistral's models before its fifth tokenizer take
 messages with words or with calls."""
+UNSIGNED_CALLS = "unsigned_calls"
+"""The field that stands for calls without a signature. Gemini wants its own back from version 3 on, and a mark in its
+place in the calls of other models."""
+CALLS_WITHOUT_THOUGHTS = "calls_without_thoughts"
+"""The field that stands for calls without the thoughts before them. DeepSeek and Kimi want thoughts before each call,
+those of other models too."""
+OUTPUT_TOKENS = "output_tokens"
+"""The field that stands for the tokens of a reply beyond the highest limit that the server takes."""
 IMAGES = "images"
 """The field that stands for all images. Without them, a note stands in the place of each."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """Names of one field. If a server refuses the first, it gets the other."""
+_EFFORT = (
+    r"\breasoning_effort\b|\breasoning\.effort\b"
+    r"|\bdoes not support thinking\b|\bthink value\b|\binvalid reasoning value\b"
+)
+"""The second line has Ollama's words."""
 _OPTIONAL: Mapping[str, str] = {
     "temperature": r"\btemperature\b",
     "top_p": r"\btop_p\b",
@@ -44,8 +57,8 @@ _OPTIONAL: Mapping[str, str] = {
     "max_tokens": r"\bmax_tokens\b",
     "max_completion_tokens": r"\bmax_completion_tokens\b",
     "max_output_tokens": r"\bmax_output_tokens\b",
-    "reasoning_effort": r"\breasoning_effort\b|\breasoning\.effort\b",
-    "reasoning": r"\breasoning\.effort\b|\breasoning_effort\b|['\"`]reasoning['\"`]",
+    "reasoning_effort": _EFFORT,
+    "reasoning": rf"{_EFFORT}|['\"`]reasoning['\"`]",
     "store": r"['\"`]store['\"`]",
     "include": r"['\"`]include['\"`]|\breasoning\.encrypted_content\b",
     "response_format": r"\bresponse_format\b|\bjson_schema\b",
@@ -56,7 +69,9 @@ _OPTIONAL: Mapping[str, str] = {
     r"|\bSystem message must be at the beginning\b",
     CALL_IDS: r"(?i:\btool call id\b.{0,160}\blength of 9\b)",
     WORDS_WITH_CALLS: r"\beither content or tool_calls, but not both\b",
-    STRICT: r"['\"`]strict['\"`]|\bfunction\.strict\b",
+    UNSIGNED_CALLS: r"\bmissing a `?thought_signature\b",
+    CALLS_WITHOUT_THOUGHTS: r"\breasoning_content\b.{0,40}\b(?:must be passed back|is missing)",
+    STRICT: r"['\"`]strict['\"`]|\bfunction\.strict\b|\bInvalid schema for function\b",
     SYSTEM: r"(?i:\bsystem (?:role|messages?|prompts?|instructions?)\b.{0,40}\b(?:not |un)(?:supported|allowed|enabled)"
     r"|\bnot support .{0,20}\bsystem\b|\bdeveloper instruction is not enabled)",
 }
@@ -77,6 +92,18 @@ _REFUSED_VALUE = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal of a limit's value. The server knows the field."""
+_NAMES_LIMIT = re.compile(r"\bmax(?:_completion|_output)?_tokens\b|\bmaximum tokens\b")
+_INPUT = re.compile(r"\b(\d{1,9}) (?:input tokens|in the messages)\b")
+_LEAST_LIMIT = 256
+"""No server takes fewer tokens than this. Smaller numbers in a refusal are others."""
+_LEAST_BESIDE_INPUT = 2_000
+"""With less room than this, a conversation is shortened instead."""
+_NAMED_BY_FAULTS = ("reasoning_effort", "reasoning", SYSTEM)
+"""What llama.cpp and Ollama refuse with status 500, as if it were a fault of their own."""
+_SIGNATURE = {"extra_content": {"google": {"thought_signature": "skip_thought_signature_validator"}}}
+"""The mark that Google documents for calls that no Gemini made."""
+_THOUGHTS = "I look this up."
+"""Stands for the thoughts before a call of another model."""
 _NEUTRAL = re.compile(r"[a-zA-Z0-9]{9}")
 _WORDS_READ = 2_000
 
@@ -92,6 +119,8 @@ class Dialect:
         self._refuses_none = False
         """True if that effort was refused with tools, too. The field is then never sent again."""
         self._takes_images = takes_images
+        self._output_limit: int | None = None
+        """The highest limit of a reply's tokens that the server takes. None if it has taken all so far."""
 
     @property
     def takes_images(self) -> bool:
@@ -123,6 +152,12 @@ class Dialect:
                     body = _with_neutral_ids(body)
                 case "words_with_calls":
                     body = _with_calls_alone(body)
+                case "unsigned_calls":
+                    body = _with_signatures(body)
+                case "calls_without_thoughts":
+                    body = _with_thoughts(body)
+                case "output_tokens":
+                    body |= {each: min(body[each], self._output_limit or body[each]) for each in _LIMITS & body.keys()}
                 case "system":
                     body = _with_instructions_in_words(body)
                 case "reasoning_effort" if self._is_without_effort and body.get(field) == "none":
@@ -138,9 +173,15 @@ class Dialect:
 
         `failure` is what the error means.
         """
-        if failure.kind in ("context_length", "filtered"):
+        if failure.kind == "filtered":
             return False
         words = _words(error)[:_WORDS_READ]
+        if (limit := _lower_limit(error, words, sent, is_beside_input=failure.kind == "context_length")) is not None:
+            self._output_limit = limit
+            self._note(OUTPUT_TOKENS, failure, model=model)
+            return True
+        if failure.kind == "context_length":
+            return False
         if _NAMES[BREAKPOINT].search(words) and _is_in(BREAKPOINT, sent):
             # A server that wants plain text may mean the instructions, so images are tried once more without this.
             self._note(BREAKPOINT, failure, model=model)
@@ -148,9 +189,10 @@ class Dialect:
         if has_images(sent) and refuses_images(words):
             self._note(IMAGES, failure, model=model)
             return True
-        if failure.kind != "refused_request":
+        if failure.kind not in ("refused_request", "model_unreachable"):
             return False
-        if sent.get("tools") and "messages" in sent and _ONLY_WITHOUT_EFFORT.search(words):
+        is_fault = failure.kind == "model_unreachable"
+        if not is_fault and sent.get("tools") and "messages" in sent and _ONLY_WITHOUT_EFFORT.search(words):
             if sent.get("reasoning_effort") == "none":
                 self._is_without_effort, self._refuses_none = False, True
                 self._note("reasoning_effort", failure, model=model)
@@ -159,7 +201,8 @@ class Dialect:
                 self._is_without_effort = True
                 self._note("reasoning_effort", failure, model=model)
                 return True
-        field = next((each for each in named_fields(error) if _is_in(each, sent)), None)
+        named = (each for each in named_fields(error) if not is_fault or each in _NAMED_BY_FAULTS)
+        field = next((each for each in named if _is_in(each, sent)), None)
         if field is None:
             return False
         self._note(field, failure, model=model)
@@ -182,6 +225,23 @@ def named_fields(error: object) -> Iterator[str]:
     kept = _LIMITS if _REFUSED_VALUE.search(words) else frozenset[str]()
     yield from (field for field in _OPTIONAL if field in in_place and field not in kept)
     yield from (field for field, name in _NAMES.items() if field not in kept and name.search(words))
+
+
+def _lower_limit(error: object, words: str, sent: JsonObject, *, is_beside_input: bool) -> int | None:
+    """The limit of a reply's tokens to send instead of a value that is refused. None if the refusal names none.
+
+    `is_beside_input` is whether the limit does not fit into the model's window beside the input.
+    """
+    now = max((sent[each] for each in _LIMITS & sent.keys()), default=0)
+    if is_beside_input:
+        # Some servers count the input no further than to the first token too many, so this at least halves.
+        found = _INPUT.search(words) is not None and now // 2 >= _LEAST_BESIDE_INPUT
+        return now // 2 if found else None
+    is_named = _NAMES_LIMIT.search(words) or any(place in _LIMITS for place in _places(error))
+    if not is_named or not _REFUSED_VALUE.search(words):
+        return None
+    numbers = (int(each) for each in re.findall(r"\b\d{3,9}\b", words))
+    return max((each for each in numbers if _LEAST_LIMIT <= each < now), default=None)
 
 
 def _places(error: object) -> Iterator[str]:
@@ -223,6 +283,10 @@ def _is_in(field: str, body: JsonObject) -> bool:
             return _with_neutral_ids(body) != body
         case "words_with_calls":
             return _with_calls_alone(body) != body
+        case "unsigned_calls":
+            return _with_signatures(body) != body
+        case "calls_without_thoughts":
+            return _with_thoughts(body) != body
         case "system":
             return _with_instructions_in_words(_without_breakpoint(body)) != body
         case _:
@@ -258,6 +322,33 @@ def _with_calls_alone(body: JsonObject) -> JsonObject:
     if "messages" not in body:
         return body
     lines = [{**line, "content": None} if line.get("tool_calls") else line for line in body["messages"]]
+    return {**body, "messages": lines}
+
+
+def _with_signatures(body: JsonObject) -> JsonObject:
+    """The body of Chat Completions in which the first call of each message has a signature. No other needs one."""
+    if "messages" not in body:
+        return body
+    return {**body, "messages": [_signed(line) for line in body["messages"]]}
+
+
+def _signed(line: JsonObject) -> JsonObject:
+    match line.get("tool_calls"):
+        case [first, *others] if "extra_content" not in first:
+            return {**line, "tool_calls": [{**first, **_SIGNATURE}, *others]}
+    return line
+
+
+def _with_thoughts(body: JsonObject) -> JsonObject:
+    """The body of Chat Completions in which thoughts stand before each call."""
+    if "messages" not in body:
+        return body
+    lines = [
+        {**line, "reasoning_content": _THOUGHTS}
+        if line.get("tool_calls") and not line.get("reasoning_content")
+        else line
+        for line in body["messages"]
+    ]
     return {**body, "messages": lines}
 
 

@@ -73,6 +73,8 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
         return ModelFailure("filtered", detail)
     if status in (None, 400) and ("invalid_prompt" in words or "policy" in code):  # in OpenAI's words
         return ModelFailure("filtered", detail)
+    if code == "tool_use_failed":  # at Groq; the model wrote a call that is none, and may do better the next time
+        return ModelFailure("malformed", detail, retryable=True)
     if status == 429 or _BUSY.search(words):
         return ModelFailure("rate_limited", detail, retryable=True, retry_after=wait)
     if status == 403 and not isinstance(error, Mapping):  # from a firewall and not from the provider

@@ -36,6 +36,9 @@ class Family:
     """What it refuses of what code chooses to send, by the names that `Dialect` has for it."""
     takes: frozenset[str] = frozenset()
     """The fields beyond the protocol's common ones that its provider takes."""
+    thinks: bool = False
+    """Whether it thinks before it writes without being asked to, though its name does not say so. See
+    `providers.reasons`."""
 
 
 _ALL_BUT_MINIMAL: tuple[Effort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
@@ -51,10 +54,13 @@ _FAMILIES = (
     ),
     Family(re.compile(r"gpt-5\.6(?:-(?:luna|sol|terra))?"), efforts=_ALL_BUT_MINIMAL, takes=_WITH_BREAKPOINTS),
     Family(
-        re.compile(r"gpt-5\.[1-5](?:-(?:mini|nano|luna))?"),
+        re.compile(r"gpt-5\.[2-5](?:-(?:mini|nano|luna))?"),
         efforts=("none", "low", "medium", "high", "xhigh"),
         takes=_OF_OPENAI,
     ),
+    Family(re.compile(r"gpt-5\.[2-9]-pro"), efforts=("medium", "high", "xhigh"), takes=_OF_OPENAI),
+    Family(re.compile(r"gpt-5\.1(?:-(?:mini|nano))?"), efforts=("none", "low", "medium", "high"), takes=_OF_OPENAI),
+    Family(re.compile(r"gpt-5-pro"), efforts=("high",), takes=_OF_OPENAI),
     Family(re.compile(r"gpt-5(?:-(?:mini|nano))?"), efforts=("minimal", "low", "medium", "high"), takes=_OF_OPENAI),
     Family(
         re.compile(r"o[1-9](?:-(?:mini|pro))?"), efforts=("low", "medium", "high"), refuses=_SAMPLING, takes=_OF_OPENAI
@@ -80,11 +86,29 @@ _FAMILIES = (
     Family(
         re.compile(r"claude-(?:[a-z]+-)?(?:4[.-](?:[7-9]|\d\d)|[5-9](?:[.-]\d{1,2})?)(?:-[a-z]+)?"), refuses=_SAMPLING
     ),
+    # Their thoughts count towards the limit of a reply. Gemini shows none of them, so it is silent while it thinks.
+    Family(
+        re.compile(r"gemini-(?:[3-9]|\d\d)(?:\.\d+)?-(?:pro|flash)(?:-[\w.-]*)?|gemini-2\.5-pro(?:-[\w.-]*)?"),
+        efforts=("minimal", "low", "medium", "high"),
+        thinks=True,
+    ),
+    Family(
+        re.compile(r"gemini-2\.5-flash(?!-lite)(?:-[\w.-]*)?"),
+        efforts=("none", "minimal", "low", "medium", "high"),
+        thinks=True,
+    ),
+    Family(re.compile(r"gpt-oss(?:-[\w.-]*)?"), efforts=("low", "medium", "high"), thinks=True),
+    Family(re.compile(r"deepseek-(?:v[4-9]|r1|reasoner|flash)(?:-[\w.-]*)?"), thinks=True),
 )
 _TAKES_IMAGES = re.compile(
     r"gpt-4o|gpt-4\.1|gpt-(?:[5-9]|\d\d)(?!.*(?:codex|audio))|o[134](?:-pro)?$|o4-mini|claude-|gemini-|gemma-?[3-9]"
-    r"|pixtral|llama-?4|grok-[4-9]|.*(?:vl\b|vision|llava)"
+    r"|pixtral|mistral-small-(?:250[3-9]|251\d|2[6-9]\d\d|3\.[1-9]|4)|mistral-medium-(?:\d{4}|3)"
+    r"|mistral-large-(?:2512|2[6-9]\d\d|3)|ministral-(?:3-)?\d{1,2}b-(?:.*-)?(?:2512|2[6-9]\d\d)|llama-?4|grok-[4-9]|.*(?:vl\b|vision|llava)"
 )
+_LATEST_TAKES_IMAGES = re.compile(r"mistral-(?:small|medium|large)-latest|ministral-\d{1,2}b-latest")
+"""The names of Mistral's own server. Without the end, they are of older models elsewhere."""
+_BEDROCK = re.compile(r"(?:[a-z-]{2,7}\.)?(?:anthropic|openai|mistral|deepseek|google|qwen)\.([a-z].*?)(?:-v\d)?")
+"""A model's name at Amazon Bedrock, such as `eu.anthropic.claude-opus-4-8-v1`."""
 _DATE = re.compile(r"[-@](?:latest|\d{4}-\d\d-\d\d|\d{8})$")
 
 
@@ -96,8 +120,13 @@ def family_of(name: str) -> Family | None:
 
 def bare_name(name: str) -> str:
     """Return a model's name without what gateways, fine-tuning and dates add (`openai/gpt-5`, `ft:o4-mini:shop`)."""
+    return _DATE.sub("", _dated_name(name))
+
+
+def _dated_name(name: str) -> str:
     name = name.lower().removeprefix("ft:").rpartition("/")[2].partition(":")[0]
-    return _DATE.sub("", name)
+    at_bedrock = _BEDROCK.fullmatch(name)
+    return at_bedrock[1] if at_bedrock else name
 
 
 def accepted_effort(name: str, effort: Effort | None) -> Effort | None:
@@ -123,7 +152,14 @@ def refused_fields(name: str) -> frozenset[str]:
 
 def takes_images(name: str) -> bool:
     """Return whether a model is documented to take images. For a name that is not known: False."""
-    return _TAKES_IMAGES.match(bare_name(name)) is not None
+    is_latest = _LATEST_TAKES_IMAGES.fullmatch(_dated_name(name)) is not None
+    return is_latest or _TAKES_IMAGES.match(bare_name(name)) is not None
+
+
+def thinks_unasked(name: str) -> bool:
+    """Return whether a model of no name that says so is known to think before it writes."""
+    family = family_of(name)
+    return family is not None and family.thinks
 
 
 def taken_fields(name: str) -> frozenset[str]:

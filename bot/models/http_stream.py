@@ -28,10 +28,10 @@ RESPONSE_END_TIMEOUT = 0.1
 """How long the end of a response may take after its last event. A connection that was read to its end is used again."""
 ENDING_SECONDS = 1.0
 """How long the last event may take after the finish. Only the usage comes in between."""
-HEALED = (400, 422)
-"""The statuses of a refusal that can be about one field."""
+HEALED = (400, 422, 500)
+"""The statuses of a refusal that can be about one field. llama.cpp and Ollama answer some with 500."""
 HEALED_WITH_IMAGES = (400, 404, 415, 422, 500)
-"""Those of a refusal of all images: gateways answer 404, and llama.cpp 500."""
+"""Those of a refusal of all images: gateways answer 404, and llama.cpp and Ollama 500."""
 ABOUT_IMAGES = (400, 413, 415, 422)
 """Those of a refusal that can be about one image."""
 Response = openai.AsyncAPIResponse[Any]

@@ -16,7 +16,8 @@ UNSEEN = "[Here is an image that you cannot see. Tell the customer so.]"
 """What stands where an image was that the model does not get."""
 
 _REFUSES = re.compile(
-    r"image_url is only|support image input|not a multimodal|mmproj|content part type|textcontentpart"
+    r"image_url is only|support image input|data required for image input|not a multimodal|mmproj"
+    r"|content part type|textcontentpart"
     r"|unknown variant .{0,3}image|values are: .{0,3}text|should be 'text'|at most 0 images?"
     r"|content\W{0,3} .{0,20}(?:must|should) be a (?:valid )?string|content\W{1,6}expected a (?:valid )?string"
     r"|not support\w* .{0,20}\b(?:images|image input|vision)|not (?:supported for|a) .{0,10}vision"
@@ -24,7 +25,8 @@ _REFUSES = re.compile(
     re.IGNORECASE,
 )
 """How servers say that a model takes no images: OpenAI, Azure, vLLM, llama.cpp, LM Studio, Mistral, OpenRouter,
-DeepSeek, and validators that know words only. Refusals of one image say that it is invalid, too large or not loaded."""
+DeepSeek, Ollama, and validators that know words only. Refusals of one image say that it is invalid, too large or not
+loaded."""
 
 
 def beside(text: str, images: Sequence[Image]) -> str | list[JsonObject]:

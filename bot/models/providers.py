@@ -21,6 +21,7 @@ from bot.models.families import (
     refused_fields,
     taken_fields,
     takes_images,
+    thinks_unasked,
 )
 from bot.models.http_stream import OPENAI_URL, model_card, open_client, refuses_key
 from bot.models.profile import Effort, Manner
@@ -88,7 +89,8 @@ async def open_model(
     sees = takes_images(name) if images is None else images
     dialect = Dialect(refused_fields(name), takes_images=sees)
     async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
-        if chosen_api(server, reasons=is_reasoning) == "responses":
+        # Servers are not known to have all of Responses for models of other providers.
+        if chosen_api(server, reasons=is_reasoning and not thinks_unasked(name)) == "responses":
             yield Responses(client, manner=manner, dialect=dialect)
         else:
             limit = output_limit(server, reasons=is_reasoning)
@@ -110,9 +112,9 @@ async def find_card(server: Server, name: str) -> Mapping[str, Any] | None:
 def reasons(name: str, *, effort: Effort | None = None) -> bool:
     """Whether a model thinks before it writes.
 
-    OpenAI's o series does, and GPT from 5 on. If the name does not show it, such as for a deployment on Azure, a
-    model with an effort setting does. The prefix of fine-tuned models and of models at gateways (`ft:o4-mini:shop`,
-    `openai/gpt-5`) is ignored.
+    OpenAI's o series does, and GPT from 5 on, and so do some families of others. If the name does not show it, such as
+    for a deployment on Azure, a model with an effort setting does. The prefix of fine-tuned models and of models at
+    gateways (`ft:o4-mini:shop`, `openai/gpt-5`) is ignored.
     """
     bare = bare_name(name)
     if _O_SERIES.match(bare):
@@ -121,7 +123,7 @@ def reasons(name: str, *, effort: Effort | None = None) -> bool:
         return False
     if version := _GPT.match(bare):
         return int(version[1]) >= _FIRST_GPT_THAT_REASONS
-    return effort is not None
+    return effort is not None or thinks_unasked(name)
 
 
 def thinks(name: str, *, effort: Effort | None = None) -> bool:

@@ -19,6 +19,9 @@ _KNOWN = frozenset(
     | {"minItems", "maxItems", "$ref", "$defs"}
 )
 
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+"""The formats that the mode knows. It refuses a schema with any other."""
+
 
 def strict_schema(schema: Mapping[str, Any]) -> JsonObject | None:
     """Return the schema for strict mode. None if it has something that the mode doesn't know, such as free keys."""
@@ -36,6 +39,8 @@ def _strict(schema: Mapping[str, Any]) -> JsonObject:
     kept = {name: value for name, value in schema.items() if name not in _NOT_KNOWN}
     if not kept.keys() <= _KNOWN or kept.get("additionalProperties", False) is not False:
         raise _NotStrict
+    if kept.get("format", "date") not in _FORMATS:
+        del kept["format"]
     if "anyOf" in kept:
         kept["anyOf"] = [_strict(choice) for choice in kept["anyOf"]]
     if "$defs" in kept:

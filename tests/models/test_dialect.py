@@ -47,6 +47,9 @@ async def ask(model: Model, request: ModelRequest = REQUEST) -> list[ModelEvent]
         (Reply((MISTRAL,), 422, {"Content-Type": "application/json"}), "stream_options"),
         (Reply((MISTRAL_NOW,), 422, {"Content-Type": "application/json"}), "stream_options"),
         (refuses(400, {"message": "Unrecognized request argument supplied: reasoning_effort"}), "reasoning_effort"),
+        (refuses(400, {"message": '"llama3.1:8b" does not support thinking'}), "reasoning_effort"),
+        (refuses(500, {"message": 'think value "low" is not supported for this model'}), "reasoning_effort"),
+        (refuses(400, {"message": 'invalid reasoning value: \'low\' (must be "high" or "none")'}), "reasoning_effort"),
         (refuses(400, {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"}), "max_tokens"),
     ],
 )
@@ -131,6 +134,110 @@ async def test_a_limit_whose_use_is_refused_goes_by_its_other_name(server: ChatS
     async with open_model("our-model", Server("k", server.url)) as model:
         await ask(model)
     assert server.requests[1]["max_completion_tokens"] == server.requests[0]["max_tokens"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "max_tokens is too large: 4000. This model supports at most 2048 completion tokens.",
+        "Invalid 'max_tokens': integer above maximum value. Expected <= 2048.",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 2048]. It must be in that range.",
+        "`max_tokens` must be less than or equal to `2048`, the maximum value for `max_tokens` of this model",
+        "max_tokens (4000) exceeds model's maximum output tokens (2048) for model deepseek-v4-flash:0731",
+        "The maximum tokens you requested exceeds the model limit of 2048.",
+    ],
+)
+async def test_a_limit_beyond_the_servers_own_is_lowered_to_it(server: ChatServer, words: str) -> None:
+    server.will(refuses(400, {"message": words}), text("Hello"))
+    asked = replace(REQUEST, output_tokens=4_000)
+    async with open_model("our-model", Server("k", server.url)) as model:
+        for _ in range(2):
+            assert (await ask(model, asked))[-1] == Finished("stop")
+        assert list(model.dialect.left_out) == ["output_tokens"]
+    assert [body["max_tokens"] for body in server.requests] == [4_000, 2_048, 2_048]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "'max_tokens' or 'max_completion_tokens' is too large: 24000. This model's maximum context length is 16384 "
+        "tokens and your request has 2000 input tokens (24000 > 16384 - 2000).",
+        "This model's maximum context length is 16384 tokens. However, you requested 26000 tokens (2000 in the "
+        "messages, 24000 in the completion). Please reduce the length of the messages or completion.",
+    ],
+)
+async def test_a_limit_without_room_beside_the_input_is_halved_until_little_is_left(
+    server: ChatServer, words: str
+) -> None:
+    refusal = refuses(400, {"message": words})
+    server.will(refusal, text("Hello"), *[refusal] * 9)
+    asked = replace(REQUEST, output_tokens=4_000)
+    async with open_model("our-model", Server("k", server.url), effort="low") as model:
+        assert (await ask(model, asked))[-1] == Finished("stop")
+        with pytest.raises(ModelFailure, match="context_length"):
+            await ask(model, asked)
+    assert [body["max_tokens"] for body in server.requests] == [24_000, 12_000, 12_000, 6_000, 3_000]
+
+
+OF_ANOTHER = replace(
+    REQUEST,
+    messages=(
+        *REQUEST.messages,
+        AgentMessage("", (ToolCall("abcDEF123", "lookup_order", "{}"),), "orders", "another-model"),
+        ToolResult("abcDEF123", "lookup_order", "{}"),
+    ),
+)
+
+
+async def test_calls_of_another_model_get_the_mark_that_gemini_wants(server: ChatServer) -> None:
+    words = "Function call is missing a thought_signature in functionCall parts."
+    server.will(refuses(400, {"message": words, "status": "INVALID_ARGUMENT"}), text("Hello"))
+    async with open_model("our-model", Server("k", server.url)) as model:
+        assert (await ask(model, OF_ANOTHER))[-1] == Finished("stop")
+        assert list(model.dialect.left_out) == ["unsigned_calls"]
+    calls = [body["messages"][-2]["tool_calls"][0].get("extra_content") for body in server.requests]
+    assert calls == [None, {"google": {"thought_signature": "skip_thought_signature_validator"}}]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+    ],
+)
+async def test_calls_of_another_model_get_thoughts_where_a_server_wants_them(server: ChatServer, words: str) -> None:
+    server.will(refuses(400, {"message": words}), text("Hello"))
+    async with open_model("our-model", Server("k", server.url)) as model:
+        assert (await ask(model, OF_ANOTHER))[-1] == Finished("stop")
+        assert list(model.dialect.left_out) == ["calls_without_thoughts"]
+    assert ["reasoning_content" in body["messages"][-2] for body in server.requests] == [False, True]
+
+
+@pytest.mark.parametrize("message", ["System role not supported", "The server had an error"])
+async def test_a_server_that_refuses_with_a_fault_of_its_own_is_read_too(server: ChatServer, message: str) -> None:
+    server.will(refuses(500, {"message": message}), text("Hello"))
+    async with open_model("our-model", Server("k", server.url)) as model:
+        if message.startswith("System"):
+            assert (await ask(model))[-1] == Finished("stop")
+        else:
+            with pytest.raises(ModelFailure, match="model_unreachable"):
+                await ask(model)
+
+
+BAD_SCHEMA = {
+    "message": "Invalid schema for function 'lookup_order': In context=('properties', 'a'), 'uri' is no valid format.",
+    "param": "tools[0].function.parameters",
+    "code": "invalid_function_parameters",
+}
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_schema_that_strict_mode_refuses_is_sent_without_the_mode(server: ChatServer, api: Api) -> None:
+    server.will(refuses(400, BAD_SCHEMA), Response().says("Hello").ends() if api == "responses" else text("Hello"))
+    async with open_model("gpt-6-luna", Server("k", server.url, api=api)) as model:
+        assert (await ask(model))[-1] == Finished("stop")
+        assert list(model.dialect.left_out) == ["strict"]
 
 
 NO_CHOICE = refuses(400, {"message": "Unknown parameter: 'tool_choice'.", "param": "tool_choice"})
@@ -220,9 +327,8 @@ async def test_the_responses_api_is_healed_too(server: ChatServer) -> None:
     "error",
     [
         {"message": "max_tokens is too large: the maximum context length is 4096 tokens", "param": "max_tokens"},
-        {"message": "max_tokens is too large: 4096. This model supports at most 2048.", "param": "max_tokens"},
-        {"message": "Invalid 'max_tokens': integer above maximum value. Expected <= 2048.", "param": "max_tokens"},
-        {"message": "`max_tokens` must be less than or equal to `2048`", "param": None},
+        {"message": "max_tokens is too large: this model supports fewer.", "param": "max_tokens"},
+        {"message": "Invalid 'max_tokens': integer below minimum value. Expected >= 16.", "param": "max_tokens"},
         {"message": "Please include a question in your store of words.", "param": None},
         {"message": "Invalid schema for function 'lookup_order'", "param": "tools[0].function.parameters"},
         {"message": "The model `x` does not exist", "param": "model"},
@@ -259,7 +365,14 @@ def test_families_are_told_by_name() -> None:
         ("magistral-small-latest", "minimal", "none"),
     ]
     assert [(name, effort, accepted_effort(name, effort)) for name, effort, _ in table] == table  # type: ignore[arg-type]
-    refuse = ("claude-opus-4-7", "claude-opus-4.8", "anthropic/claude-sonnet-5", "claude-haiku-5-5", "o4-mini")
+    refuse = (
+        "us.anthropic.claude-opus-4-7-20260416-v1:0",
+        "claude-opus-4-7",
+        "claude-opus-4.8",
+        "anthropic/claude-sonnet-5",
+        "claude-haiku-5-5",
+        "o4-mini",
+    )
     assert all("temperature" in refused_fields(name) for name in refuse)
     take = ("claude-sonnet-4-5", "claude-opus-4-20250514", "claude-3-5-haiku", "gpt-4.1", "qwen3")
     assert not any(refused_fields(name) for name in take)

@@ -49,6 +49,9 @@ def test_of_a_list_of_faults_the_places_are_told_and_not_what_was_sent() -> None
         assert "parcel" not in str(failure)
 
 
+BAD_CALL = ("malformed", True)
+
+
 def test_status_and_words_make_a_kind() -> None:
     table = [
         (429, {"type": "requests", "code": "rate_limit_exceeded"}, "rate_limited", True),
@@ -79,6 +82,8 @@ def test_status_and_words_make_a_kind() -> None:
         (403, {"code": 403, "message": "Your input was flagged by moderation."}, "filtered", False),
         (400, {"message": "unknown field"}, "refused_request", False),
         (404, {"code": "model_not_found"}, "refused_request", False),
+        (400, {"code": "tool_use_failed", "message": "Tool choice is none, but model called a tool"}, *BAD_CALL),
+        (None, {"code": "tool_use_failed", "type": "invalid_request_error"}, *BAD_CALL),
         (500, {"message": "oops"}, "model_unreachable", True),
         (503, "<html>busy</html>", "model_unreachable", True),
         (408, None, "model_unreachable", True),

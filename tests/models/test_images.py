@@ -66,6 +66,10 @@ NONE_TAKEN = [
     (400, "Invalid value: 'image_url'. Supported values are: 'text'."),
     (500, 'Unsupported content part type: "image_url"'),
     (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+    (
+        500,
+        "Failed to create new sequence: failed to process inputs: this model is missing data required for image input",
+    ),
     (404, "No endpoints found that support image input"),
     (400, "Image input is not enabled for this model"),
     (422, "Failed to deserialize the JSON body: messages[0]: unknown variant `image_url`, expected `text`"),
@@ -149,7 +153,19 @@ async def test_instructions_begin_the_words_where_the_system_has_no_role(server:
 def test_models_that_take_images_are_told_by_name() -> None:
     take = ("gpt-6-luna", "gpt-4.1-mini", "openai/gpt-5-mini", "o3", "claude-haiku-5", "gemini-3-flash", "qwen2.5vl:7b")
     assert [name for name in take if not takes_images(name)] == []
-    none = ("gpt-3.5-turbo", "o3-mini", "qwen3", "deepseek-chat", "mistral-large", "our-deployment", "gpt-5-codex")
+    of_mistral = ("mistral-medium-latest", "mistral-small-2603", "mistralai/Ministral-3-14B-Instruct-2512")
+    assert [name for name in of_mistral if not takes_images(name)] == []
+    assert takes_images("eu.anthropic.claude-opus-4-8-v1:0")
+    none = (
+        "gpt-3.5-turbo",
+        "o3-mini",
+        "qwen3",
+        "deepseek-chat",
+        "mistral-large",
+        "our-deployment",
+        "gpt-5-codex",
+        "mistral-small",
+    )
     assert [name for name in none if takes_images(name)] == []
 
 

@@ -30,6 +30,7 @@ def test_these_names_are_of_models_that_reason() -> None:
     table = [
         *("o1", "o3", "o4-mini", "o3-2025-04-16", "gpt-5", "gpt-5-mini-2025-08-07", "gpt-5.4-nano", "gpt-6.2-astra"),
         *("gpt-10", "GPT-5", "ft:o4-mini-2025-04-16:shop::1", "openai/gpt-5.6-sol"),
+        *("gemini-3.8-flash", "models/gemini-2.5-pro", "google/gemini-2.5-flash", "deepseek-v4-flash", "gpt-oss:20b"),
     ]
     misses = [name for name in table if not reasons(name)]
     assert misses == []
@@ -45,7 +46,7 @@ def test_these_are_not_whatever_effort_is_set() -> None:
 
 
 def test_of_any_other_name_the_effort_tells() -> None:
-    table = ["our-deployment", "llama3.2", "gpt-oss:20b", "o200", "frontdesk-offline"]
+    table = ["our-deployment", "llama3.2", "gemini-2.5-flash-lite", "deepseek-chat", "o200", "frontdesk-offline"]
     misses = [name for name in table if reasons(name) or not reasons(name, effort="low")]
     assert misses == []
 
@@ -156,6 +157,10 @@ async def test_azures_classic_form_has_the_deployment_in_the_path_and_the_key_in
         ("gpt-5", None, 1.0, {}),
         ("gpt-5", "none", None, {"reasoning_effort": "minimal"}),
         ("gpt-5.1", "minimal", None, {"reasoning_effort": "none"}),
+        ("gpt-5.1", "xhigh", None, {"reasoning_effort": "high"}),
+        ("gpt-5-pro", "low", None, {"reasoning_effort": "high"}),
+        ("gemini-3-flash-preview", "none", 1.0, {"reasoning_effort": "minimal"}),
+        ("deepseek-v4-pro", None, None, {}),
     ],
 )
 async def test_effort_goes_to_models_that_reason_and_temperature_to_the_others(

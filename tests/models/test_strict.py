@@ -50,6 +50,13 @@ def test_what_the_mode_does_not_know_is_not_strict(schema: dict[str, Any]) -> No
     assert strict_schema(schema) is None
 
 
+def test_a_format_that_the_mode_does_not_know_is_left_out() -> None:
+    url, day = {"type": "string", "format": "uri"}, {"type": "string", "format": "date"}
+    schema = strict_schema({"type": "object", "properties": {"url": url, "day": day}, "required": ["url", "day"]})
+    assert schema is not None
+    assert schema["properties"] == {"url": {"type": "string"}, "day": day}
+
+
 def test_a_tool_reads_null_as_left_out_where_it_may_be() -> None:
     read = call_person.read('{"summary": "A refund", "priority": null, "subject": null}')
     assert read.model_dump() == {"summary": "A refund", "priority": "low", "subject": ""}

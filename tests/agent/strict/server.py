@@ -225,6 +225,45 @@ def no_projector(body: Json) -> Json | None:
     return None
 
 
+def signed_calls(body: Json) -> Json | None:
+    """Gemini from 3 on: the first call of each message has a signature, or the mark in its place."""
+    for line in body["messages"]:
+        if (calls := line.get("tool_calls")) and not calls[0].get("extra_content", {}).get("google"):
+            return openai_error("Function call is missing a thought_signature in functionCall parts.")
+    return None
+
+
+def thoughts_before_calls(body: Json) -> Json | None:
+    """DeepSeek from version 4 on: the thoughts before each call come back."""
+    if any(line.get("tool_calls") and not line.get("reasoning_content") for line in body["messages"]):
+        return openai_error("The `reasoning_content` in the thinking mode must be passed back to the API.")
+    return None
+
+
+def no_thinking(body: Json) -> Json | None:
+    """Ollama with a model that does not think."""
+    if body.get("reasoning_effort", "none") != "none":
+        return openai_error('"our-model" does not support thinking')
+    return None
+
+
+def few_tokens(body: Json) -> Json | None:
+    """Groq: a limit beyond the model's own is refused."""
+    if body["max_tokens"] > 8_192:
+        return openai_error(
+            "`max_tokens` must be less than or equal to `8192`, the maximum for this model", "max_tokens"
+        )
+    return None
+
+
+def small_window(body: Json) -> Json | None:
+    """vLLM with a window that has no room for many thoughts."""
+    if body["max_tokens"] > 14_000:
+        words = "This model's maximum context length is 16384 tokens and your request has 2384 input tokens."
+        return openai_error(f"'max_tokens' or 'max_completion_tokens' is too large: {body['max_tokens']}. {words}")
+    return None
+
+
 def no_cache_fields(body: Json) -> Json | None:
     """A server that speaks the API and knows nothing of what OpenAI added for its cache."""
     for name in ("prompt_cache_key", "safety_identifier"):
@@ -284,6 +323,10 @@ FAMILIES = (
     Family("gateway", (leading_system, no_unknown_field, no_images), model="openai/gpt-6-luna", status=422),
     Family("gateway-responses", (responses_order, no_cache_fields), model="gpt-6-luna", api="responses"),
     Family("responses", (responses_order,), {"effort": "minimal"}, api="responses"),
+    Family("gemini-3", (leading_system, signed_calls), model="gemini-3.8-flash"),
+    Family("deepseek-v4", (leading_system, thoughts_before_calls, few_tokens), model="deepseek-v4-flash"),
+    Family("ollama", (leading_system, no_thinking, no_projector), {"effort": "low", "images": True}),
+    Family("small-window", (leading_system, small_window), {"effort": "high"}),
     Family("slow-load", (leading_system,), load_seconds=0.4),
     Family(
         "everything",
