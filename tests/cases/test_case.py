@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from bot.cases import case as steps
 from bot.cases.case import MovedOn, State
 from bot.cases.hours import Hours, Targets, read_week
-from bot.store.cases import OPEN_STATES, Case, id_of
+from bot.store.cases import ERASED, OPEN_STATES, Case, Helper, id_of
 from tests.store.rows import a_case
 
 DAY, MINUTE = 86_400.0, 60.0
@@ -178,3 +179,216 @@ def test_a_reference_names_its_row() -> None:
     table = [("FD-1042", 42), ("FD-1001", 1), ("FD-", None), ("FD-١٠٤٢", None), ("x", None)]
     misses = [(ref, got) for ref, row in table if (got := id_of(ref)) != row]
     assert misses == []
+
+
+NOW = 50.0
+ENDED_AT = 40.0
+HELPER = Helper("H", "Agent H", 3.0)
+WAITING, PEOPLES = frozenset({"waiting", "out_of_hours"}), frozenset({"waiting", "out_of_hours", "human"})
+EVERY = frozenset(get_args(State))
+WITH_ASSISTANT = {"state": "bot", "ended_at": NOW, "due": None, "keeps_helping": False}
+FRESH = {"owner": None, "owner_name": None, "claimed_at": None}
+WAITS_AGAIN = {"state": "waiting", "waiting_since": NOW, "due": NOW + 15 * MINUTE, "step": 0, "keeps_helping": False}
+WHOLE_TABLE: dict[str, tuple[Callable[[Case], Case], frozenset[str], dict[str, Any]]] = {
+    "open up": (
+        lambda case: steps.open_up(case, targets=ALWAYS_THERE),
+        frozenset({"out_of_hours"}),
+        {"state": "waiting", "waiting_since": 45.0, "due": 45.0 + 15 * MINUTE, "step": 0},
+    ),
+    "breach": (
+        lambda case: steps.breach(case, now=NOW, targets=ALWAYS_THERE),
+        frozenset({"waiting"}),
+        {"step": 2, "due": 45.0 + 30 * MINUTE, "priority": "high"},
+    ),
+    "snooze": (
+        lambda case: steps.snooze(case, targets=ALWAYS_THERE),
+        frozenset({"waiting"}),
+        {"due": 45.0 + 10 * MINUTE},
+    ),
+    "can wait": (steps.can_wait, frozenset({"out_of_hours"}), {}),
+    "claim": (
+        lambda case: steps.claim(case, "C", "Agent C", now=NOW),
+        WAITING,
+        {
+            "state": "human",
+            "owner": "C",
+            "owner_name": "Agent C",
+            "claimed_at": NOW,
+            "due": None,
+            "keeps_helping": False,
+        },
+    ),
+    "take over": (
+        lambda case: steps.take_over(case, "C", "Agent C", now=NOW),
+        frozenset({"human"}),
+        {"owner": "C", "owner_name": "Agent C", "claimed_at": NOW},
+    ),
+    "take over as a helper": (
+        lambda case: steps.take_over(case, "H", "Agent H", now=NOW),
+        frozenset({"human"}),
+        {"owner": "H", "owner_name": "Agent H", "claimed_at": NOW, "helpers": ()},
+    ),
+    "join": (
+        lambda case: steps.join(case, "N", "Agent N", now=NOW),
+        frozenset({"human"}),
+        {"helpers": (HELPER, Helper("N", "Agent N", NOW))},
+    ),
+    "transfer": (
+        lambda case: steps.transfer(case, "C0BILLING", now=NOW, targets=ALWAYS_THERE),
+        PEOPLES,
+        {**FRESH, **WAITS_AGAIN, "desk": "C0BILLING"},
+    ),
+    "merge": (
+        lambda case: steps.merge(case, a_case(id=2), now=NOW),
+        PEOPLES,
+        {"state": "merged", "merged_into": 2, "ended_at": NOW, "due": None, "keeps_helping": False},
+    ),
+    "unmerge": (
+        lambda case: steps.unmerge(case, now=NOW),
+        frozenset({"merged"}),
+        {"state": "bot", "ended_at": NOW},
+    ),
+    "resolve": (
+        lambda case: steps.resolve(case, now=NOW),
+        frozenset({"human"}),
+        {"state": "resolved", "ended_at": NOW, "due": NOW + 7 * DAY, "outcome": "solved", "cause": ""},
+    ),
+    "resolve with a cause": (
+        lambda case: steps.resolve(case, now=NOW, outcome="refunded", cause="late"),
+        frozenset({"human"}),
+        {"state": "resolved", "ended_at": NOW, "due": NOW + 7 * DAY, "outcome": "refunded", "cause": "late"},
+    ),
+    "close": (steps.close, frozenset({"resolved"}), {"state": "closed", "due": None}),
+    "hand back": (lambda case: steps.hand_back(case, now=NOW), PEOPLES, WITH_ASSISTANT),
+    "cancel": (lambda case: steps.cancel(case, now=NOW), WAITING, WITH_ASSISTANT),
+    "reopen": (
+        lambda case: steps.reopen(case, now=NOW, targets=ALWAYS_THERE),
+        frozenset({"resolved"}),
+        {**FRESH, **WAITS_AGAIN, "ended_at": None, "outcome": "", "cause": "", "reopened": 2, "last_owner": "A"},
+    ),
+    "mark as spam": (
+        lambda case: steps.mark_spam(case, now=NOW),
+        PEOPLES,
+        {"state": "closed", "ended_at": NOW, "due": None, "keeps_helping": False, "outcome": "spam"},
+    ),
+    "erase": (
+        lambda case: replace(steps.erase(case, now=NOW), ended_at=None),
+        EVERY,
+        {"state": "closed", "ended_at": None, "due": None, "keeps_helping": False, "outcome": ERASED},
+    ),
+}
+
+
+def in_state(state: str) -> Case:
+    """A case in a state, with every field filled in, to see which ones a step leaves alone."""
+    is_open = state in OPEN_STATES
+    return a_case(
+        state=state,
+        owner="A",
+        owner_name="Agent A",
+        opened_at=1.0,
+        claimed_at=4.0,
+        step=1,
+        ended_at=None if is_open else ENDED_AT,
+        waiting_since=2.0,
+        due=45.0,
+        helpers=(HELPER,),
+        outcome="known",
+        cause="rain",
+        reopened=1,
+        keeps_helping=state in WAITING,
+    )
+
+
+@pytest.mark.parametrize("name", WHOLE_TABLE)
+def test_a_step_changes_its_fields_in_the_states_that_allow_it_and_is_refused_in_all_others(name: str) -> None:
+    step, allowed, changes = WHOLE_TABLE[name]
+    for state in EVERY:
+        case = in_state(state)
+        if state in allowed:
+            assert step(case) == replace(case, **changes), state
+        else:
+            with pytest.raises(MovedOn) as moved:
+                step(case)
+            assert moved.value.case == case
+
+
+def test_a_step_that_would_change_nothing_is_refused() -> None:
+    human, waiting_case, away = in_state("human"), in_state("waiting"), in_state("out_of_hours")
+    table: list[Callable[[], Case]] = [
+        lambda: steps.take_over(human, "A", "Agent A", now=NOW),
+        lambda: steps.join(human, "A", "Agent A", now=NOW),
+        lambda: steps.join(human, "H", "Agent H", now=NOW),
+        lambda: steps.transfer(replace(human, desk="C0BILLING"), "C0BILLING", now=NOW, targets=ALWAYS_THERE),
+        lambda: steps.keep_helping(waiting_case),
+        lambda: steps.keep_helping(away),
+        lambda: steps.urge(away),
+        lambda: steps.snooze(replace(waiting_case, due=None), targets=ALWAYS_THERE),
+        lambda: steps.snooze(replace(waiting_case, step=0), targets=ALWAYS_THERE),
+    ]
+    for step in table:
+        with pytest.raises(MovedOn):
+            step()
+    for state in WAITING:
+        waits = replace(in_state(state), keeps_helping=False)
+        assert steps.keep_helping(waits) == replace(waits, keeps_helping=True)
+    assert steps.urge(replace(away, step=0)) == replace(away, priority="high", step=1)
+    with pytest.raises(MovedOn) as moved:
+        steps.merge(human, in_state("closed"), now=NOW)
+    assert moved.value.case.state == "closed"
+    assert [steps.erase(in_state(state), now=NOW).ended_at for state in ("human", "resolved")] == [NOW, ENDED_AT]
+
+
+def test_a_case_is_reopened_until_a_week_after_its_end_and_not_later() -> None:
+    resolved = in_state("resolved")
+    last = ENDED_AT + 7 * DAY
+    assert steps.may_be_reopened(resolved, now=last)
+    assert not steps.may_be_reopened(resolved, now=last + 1)
+    assert [state for state in EVERY if steps.may_be_reopened(in_state(state), now=NOW)] == ["resolved"]
+    with pytest.raises(MovedOn):
+        steps.reopen(resolved, now=last + 1, targets=ALWAYS_THERE)
+
+
+def test_only_a_graver_danger_is_noted_and_makes_any_case_with_people_urgent() -> None:
+    gravity = ["asked_for_person", "legal", "fraud", "threat", "harm", "crisis"]
+    assert {*gravity[1:], "upset", "billing", "security"} == steps.URGENT
+    for had, before in enumerate(gravity):
+        for found, after in enumerate(gravity):
+            case = replace(in_state("human"), reason=before)
+            if found > had:
+                graver = steps.endanger(case, after, now=NOW, targets=ALWAYS_THERE)
+                assert graver == replace(case, reason=after, priority="high")
+            else:
+                with pytest.raises(MovedOn):
+                    steps.endanger(case, after, now=NOW, targets=ALWAYS_THERE)
+    for state in EVERY - PEOPLES:
+        with pytest.raises(MovedOn):
+            steps.endanger(in_state(state), "crisis", now=NOW, targets=ALWAYS_THERE)
+    with pytest.raises(MovedOn):
+        steps.endanger(in_state("human"), "upset", now=NOW, targets=ALWAYS_THERE)
+
+
+def test_another_priority_moves_only_the_first_two_steps_of_a_case_that_waits() -> None:
+    for state in EVERY:
+        case = in_state(state)
+        if state not in PEOPLES:
+            with pytest.raises(MovedOn):
+                steps.prioritize(case, "high", now=NOW, targets=ALWAYS_THERE)
+        elif state != "waiting":
+            assert steps.prioritize(case, "low", now=NOW, targets=ALWAYS_THERE) == replace(case, priority="low")
+    dues = [
+        steps.prioritize(replace(in_state("waiting"), step=step), "high", now=NOW, targets=ALWAYS_THERE).due
+        for step in (0, 1, 2, 3)
+    ]
+    assert dues == [2.0 + 5 * MINUTE, 2.0 + 10 * MINUTE, 45.0, 45.0]
+    unsaid = replace(in_state("waiting"), step=0, waiting_since=None)
+    assert steps.prioritize(unsaid, "high", now=NOW, targets=ALWAYS_THERE).due == 1.0 + 5 * MINUTE
+
+
+def test_only_the_owner_has_a_case_and_helpers_speak_under_their_own_names() -> None:
+    case = in_state("human")
+    assert steps.owned(case, "A") is case
+    assert (steps.speaking(case, "A"), steps.speaking(case, "H")) == ("Agent A", "Agent H")
+    for refused in (lambda: steps.owned(case, "H"), lambda: steps.speaking(case, "N")):
+        with pytest.raises(MovedOn):
+            refused()
