@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bot.errors import FrontdeskError
 from bot.shops.actions import ActionKind, Arguments, KindSpec, LineQuantity
-from bot.shops.port import Order, OrderLine, Product
+from bot.shops.port import Money, Order, OrderLine, Product
 
 OF_LINES = frozenset({"cancel_lines", "return_items", "send_again"})
 """The kinds that need lines."""
@@ -45,12 +45,11 @@ def check(
         return arguments
     if kind == "refund" and not arguments.lines and arguments.amount is None:
         arguments = replace(arguments, lines=tuple(LineQuantity(line.id, line.quantity) for line in order.lines))
-    if kind in OF_LINES or arguments.lines:
-        arguments = replace(arguments, lines=_lines(order, arguments.lines, is_needed=kind in OF_LINES))
+    arguments = replace(arguments, lines=_lines(order, arguments.lines, is_needed=kind in OF_LINES))
     if kind in OF_SWAPS:
         _check_swaps(order, arguments, products)
     if arguments.amount is not None:
-        _check_amount(order, arguments)
+        _check_amount(order, arguments.amount)
     if kind == "change_order_address" and arguments.address == order.address:
         raise NeedsMore("The order already goes to this address. Ask for the new one.")
     return arguments
@@ -59,9 +58,11 @@ def check(
 def _lines(order: Order, named: tuple[LineQuantity, ...], *, is_needed: bool) -> tuple[LineQuantity, ...]:
     known = {line.id: line for line in order.lines}
     if not named:
-        if is_needed and len(known) != 1:
+        if not is_needed:
+            return ()
+        if len(known) != 1:
             raise NeedsMore("Several articles are in this order. Ask which ones, and how many of each.")
-        return tuple(LineQuantity(line.id, line.quantity) for line in order.lines) if is_needed else ()
+        return tuple(LineQuantity(line.id, line.quantity) for line in order.lines)
     if len({each.line for each in named}) < len(named):
         raise NeedsMore("A line is named twice. Name each line once.")
     for each in named:
@@ -94,10 +95,7 @@ def _check_swaps(order: Order, arguments: Arguments, products: Mapping[str, Prod
             raise NeedsMore(f"{variant.title} is out of stock. Name the choices that are available.")
 
 
-def _check_amount(order: Order, arguments: Arguments) -> None:
-    amount = arguments.amount
-    if amount is None:
-        return
+def _check_amount(order: Order, amount: Money) -> None:
     if amount.minor <= 0 or amount.currency != order.total.currency:
         raise NeedsMore("The amount is not one of this order. Ask what the customer expects back.")
     most = order.refundable or order.total

@@ -1,12 +1,13 @@
 """What exists of an order is completed, and for everything else the customer is asked."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.actions.checking import NeedsMore, check
 from bot.shops.actions import ActionKind, Arguments, KindSpec, LineQuantity, Swap
-from bot.shops.port import Money, Order, Product, Variant
+from bot.shops.port import Address, Money, Order, Product, Variant
 from tests.actions.orders import ORDER
 
 PRICE = Money(549, "EUR")
@@ -26,10 +27,13 @@ ONE_LINE = replace(ORDER, lines=ORDER.lines[1:])
 BOTH = (LineQuantity("1", 1), LineQuantity("2", 2))
 
 
-def checked(kind: ActionKind, order: Order | None = ORDER, **arguments: object) -> Arguments | str:
+def checked(
+    kind: ActionKind, order: Order | None = ORDER, *, needs_reason: bool = False, **arguments: object
+) -> Arguments | str:
     """The completed arguments, or what the customer is asked."""
+    spec = KindSpec(kind, needs_reason=needs_reason)
     try:
-        return check(kind, order, Arguments(order="FW-1", **arguments), spec=KindSpec(kind), products=PRODUCTS)  # type: ignore[arg-type]
+        return check(kind, order, Arguments(order="FW-1", **arguments), spec=spec, products=PRODUCTS)  # type: ignore[arg-type]
     except NeedsMore as asked:
         return str(asked)
 
@@ -99,3 +103,29 @@ def test_an_amount_is_positive_in_the_orders_currency_and_at_most_what_is_left()
     unsaid = replace(ORDER, refundable=None)
     assert isinstance(checked("refund", unsaid, amount=ORDER.total), Arguments)
     assert "At most" in str(checked("refund", unsaid, amount=Money(ORDER.total.minor + 1, "EUR")))
+
+
+def test_what_an_action_cannot_do_without_is_asked_for_with_an_order_and_without_one() -> None:
+    elsewhere = Address("Ada", "2 Oak Street", "Bristol", "GB")
+    table: list[tuple[ActionKind, dict[str, Any], str]] = [
+        ("cancel_order", {"needs_reason": True}, "The reason is missing"),
+        ("cancel_order", {"needs_reason": True, "reason": "too_slow"}, ""),
+        ("cancel_order", {}, ""),
+        ("change_order_address", {}, "The new address is missing"),
+        ("change_order_address", {"address": elsewhere}, ""),
+        ("change_customer_address", {}, "The new address is missing"),
+        ("change_customer_address", {"address": elsewhere}, ""),
+        ("change_order_payment", {}, "The payment method is missing"),
+        ("change_order_payment", {"method": "pm1"}, ""),
+    ]
+    for kind, arguments, words in table:
+        given = {name: value for name, value in arguments.items() if name != "needs_reason"}
+        for order in (ORDER, None):
+            asked = checked(kind, order, **arguments)
+            assert words in asked if words else asked == Arguments(order="FW-1", **given), (kind, asked)
+
+
+def test_an_order_is_not_sent_where_it_goes_already() -> None:
+    assert "already goes to this address" in str(checked("change_order_address", address=ORDER.address))
+    assert isinstance(checked("change_customer_address", address=ORDER.address), Arguments)
+    assert isinstance(checked("change_order_address", None, address=ORDER.address), Arguments)
