@@ -278,3 +278,148 @@ def test_no_day_is_counted_from_a_month_without_a_day() -> None:
     grounding.add("In January 2026 you have 17 days.", "page")
     (value,) = read_values("18 February 2026")
     assert not grounding.holds(value, "18 February 2026, 17 days")
+
+
+def holds(said: str, grounding: Grounding) -> bool:
+    """Whether every value of an answer is grounded. There is one at least."""
+    values = read_values(plain(said))
+    assert values, said
+    return all(grounding.holds(value, plain(said)) for value in values)
+
+
+def grounding_in(page: str = "", *, result: str = "", heard: str = "", today: date | None = TODAY) -> Grounding:
+    grounding = Grounding(today, frozenset({HOST}))
+    for text, source in ((page, "page"), (result, "result"), (heard, "heard")):
+        if text:
+            grounding.add(text, source)  # type: ignore[arg-type]
+    return grounding
+
+
+def ungrounded(table: list[tuple[str, str, bool]], **others: str) -> list[tuple[str, str]]:
+    """Where the table of pages, answers and verdicts is wrong."""
+    return [(page, said) for page, said, held in table if holds(said, grounding_in(page, **others)) != held]
+
+
+def test_a_day_is_counted_from_a_known_day_in_days_working_days_weeks_months_and_years() -> None:
+    table = [
+        ("Bought on 3 November 2026, 30 days", "Until 3 December 2026, 30 days", True),
+        ("Bought on 3 November 2026, 30 days", "Until 4 December 2026, 30 days", False),
+        ("Bought on 3 November 2026, 30 days", "Until 2 December 2026, 30 days", False),
+        ("Bought on 3 November 2026, 30 days", "Until 3 December 2026, from 3 November 2026", True),
+        ("Bought on 3 November 2026, 30 days", "Until 3 December 2026", False),
+        ("Bought on 3 November 2026, 30 days", "Until 3 December 2026, 20 days", False),
+        ("Bought on 3 November 2026, 10 days", "Until 17 November 2026, 10 days", True),
+        ("Bought on 3 November 2026, 10 days", "Until 16 November 2026, 10 days", False),
+        ("Bought on 3 November 2026, 10 days", "Until 18 November 2026, 10 days", False),
+        ("Sent on 6 November 2026, 1 day", "On 9 November 2026, in 1 day", True),
+        ("Sent on 7 November 2026, 1 day", "On 9 November 2026, in 1 day", True),
+        ("Sent on 7 November 2026, 1 day", "On 10 November 2026, in 1 day", False),
+        ("Sent on 8 November 2026, 1 day", "On 9 November 2026, in 1 day", True),
+        ("Sent on 8 November 2026, 1 day", "On 10 November 2026, in 1 day", False),
+        ("Bought on 3 November 2026, 2 weeks", "Until 17 November 2026, 2 weeks", True),
+        ("Bought on 3 November 2026, 2 weeks", "Until 5 November 2026, 2 weeks", False),
+        ("Bought on 31 January 2026, 1 month", "Until 28 February 2026, 1 month", True),
+        ("Bought on 31 October 2026, 3 months", "Until 31 January 2027, 3 months", True),
+        ("Bought on 1 November 2026, 1 month", "Until 1 December 2026, 1 month", True),
+        ("Bought on 1 December 2026, 1 month", "Until 1 January 2027, 1 month", True),
+        ("Bought on 29 February 2028, 1 year", "Until 28 February 2029, 1 year", True),
+        ("Bought on 29 February 2028, 2 years", "Until 28 February 2029, 2 years", False),
+        ("Bought on 5 May, 10 days", "Until 15 May 2026, 10 days", True),
+    ]
+    assert ungrounded(table) == []
+    assert not holds("Until 15 May 2026, 10 days", grounding_in("Bought on 5 May, 10 days", today=None))
+    assert holds("Until 13 May 2026, 10 days", grounding_in("10 days", heard="I bought it on 3 May 2026"))
+    assert not holds("Until 13 May 2026, 10 days", grounding_in(heard="I bought it on 3 May 2026, 10 days"))
+
+
+def test_a_known_date_covers_what_it_names_and_a_day_without_a_year_one_of_about_now() -> None:
+    table = [
+        ("On 3 May 2026", "On 3 May", True),
+        ("On 3 May 2026", "In May 2026", True),
+        ("On 3 May 2026", "On 3 May 2027", False),
+        ("In May 2026", "On 3 May 2026", False),
+        ("On 3 May", "On 3 May 2025", True),
+        ("On 3 May", "On 3 May 2027", True),
+        ("On 3 May", "On 3 May 2024", False),
+        ("On 3 May", "On 3 May 2028", False),
+    ]
+    assert ungrounded(table) == []
+    assert holds("On 3 May 2028", grounding_in("On 3 May", today=None))
+
+
+def test_an_amount_is_one_of_the_currency_of_its_list_or_of_a_bare_figure_where_figures_are_money() -> None:
+    table = [
+        ("It costs 7.50 USD", "7.50 USD", True),
+        ("It costs 7.50 USD", "7.50 EUR", False),
+        ("5 to 10 EUR", "5 EUR", True),
+        ("25, 50 and 100 EUR", "25 EUR", True),
+        ("25, 50 and 100 EUR", "50 EUR", True),
+        ("25, 50 and 100 EUR", "60 EUR", False),
+        ("EUR 5 to 10", "10 EUR", True),
+        ("5 to 10 %", "5 %", True),
+        ("5 to 10 %", "7 %", False),
+        ("5 to 10 %", "5 EUR", False),
+        ("There are 12 here", "12 EUR", False),
+        ("Price: 12", "12 EUR", True),
+        ("| 12 | 13 |", "13 EUR", True),
+        ("From 09:30 to 17:05", "From 9.30 to 17.05", True),
+        ("From 09:30 to 17:05", "From 9.40", False),
+    ]
+    assert ungrounded(table) == []
+    for result in ("There are 12 here", '{"order": {"lines": [{"price": "12"}]}}', 'Found: {"price": 12}', '{"a": 12'):
+        assert holds("12 EUR", grounding_in(result=result)), result
+        assert not holds("13 EUR", grounding_in(result=result)), result
+
+
+def test_a_number_is_known_by_its_key_its_parts_and_as_a_telephone_by_six_last_digits() -> None:
+    table = [
+        ("Order ORD-12345", "Order 12345", True),
+        ("Order ORD-12345", "Order ORD-12346", False),
+        ("Call +49 30 5550 1234", "Call 501234", True),
+        ("Call +49 30 5550 1234", "Call 01234", False),
+        ("Call 501234", "Call 030 501234", True),
+        ("Call 01234", "Call 030 5501234", False),
+        ("Call +49 30 5550 1234", "Call 601234", False),
+    ]
+    assert ungrounded(table) == []
+
+
+def test_a_link_is_a_whole_known_one_its_host_or_a_front_page_of_the_shop() -> None:
+    table = [
+        ("See https://a.example/x", "See https://a.example/x", True),
+        ("See https://a.example/x", "See https://a.example", True),
+        ("See https://a.example/x", "See https://a.example/y", False),
+        ("Write to info@a.example", "See https://a.example", True),
+        ("Nothing", f"See https://{HOST}", True),
+        ("Nothing", f"See https://{HOST}/x", False),
+    ]
+    assert ungrounded(table) == []
+
+
+def test_only_short_numbers_are_taken_from_a_customers_image() -> None:
+    seen, unseen = grounding_in(), grounding_in()
+    seen.add_message(CustomerMessage("Here", images=("1",)))  # type: ignore[arg-type]
+    seen.add_message(CustomerMessage("And then?"))
+    unseen.add_message(CustomerMessage("Here"))
+    for said, held in (("Order 123456", True), ("Order 1234567", False), ("12.50 EUR", False), ("5 %", False)):
+        assert holds(said, seen) is held, said
+        assert not holds(said, unseen), said
+
+
+def test_what_the_customer_named_is_heard_and_what_goes_beyond_the_limit_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard = grounding_in("It costs 8 EUR", heard="I paid 7 EUR")
+    seven, eight = read_values("7 EUR and 8 EUR")
+    assert (heard.is_heard(seven), heard.is_heard(eight), grounding_in().is_heard(seven)) == (True, False, False)
+    monkeypatch.setattr("bot.guard.grounding.TEXT_LIMIT", 10)
+    limited = grounding_in("7 EUR long")
+    limited.add("8 EUR", "page")
+    assert (holds("7 EUR", limited), holds("8 EUR", limited)) == (True, False)
+
+
+def test_words_are_found_whole_and_no_figure_is_cut() -> None:
+    kept = grounding_in("We are OPEN  from 10 to 12.5 and from 14")
+    table = [("open from 10", True), (" from 10 to 12.5 ", True), ("from 10 to 1", False), ("from 10 to 12", False)]
+    table += [("0 to 12.5", False), ("from 14", True), ("closed", False), ("", False), (" ", False)]
+    assert [words for words, is_said in table if kept.says(words) != is_said] == []
