@@ -295,9 +295,9 @@ def grounding_in(page: str = "", *, result: str = "", heard: str = "", today: da
     return grounding
 
 
-def ungrounded(table: list[tuple[str, str, bool]], **others: str) -> list[tuple[str, str]]:
+def ungrounded(table: list[tuple[str, str, bool]]) -> list[tuple[str, str]]:
     """Where the table of pages, answers and verdicts is wrong."""
-    return [(page, said) for page, said, held in table if holds(said, grounding_in(page, **others)) != held]
+    return [(page, said) for page, said, held in table if holds(said, grounding_in(page)) != held]
 
 
 def test_a_day_is_counted_from_a_known_day_in_days_working_days_weeks_months_and_years() -> None:

@@ -19,12 +19,16 @@ ROWS: dict[str, int] = {"a": 1, "b": 2}
 class Desk:
     """A desk."""
 
-    def admits(self, count: int | None, is_open: bool = True) -> bool:
+    async def admits(self, count: int | None, is_open: bool = True) -> bool:
         """Whether one more comes in."""
         if count is None or not is_open:
             logger.info("closed after %d", 5)
             return False
-        self.note(f"{count + 1} of {LIMIT}")
+        failpoint("counted")
+        await lock(tx, "desk")
+        span.add("count", count)
+        await self.clock.sleep(WAITS[1])
+        self.note(f"{count + 1} of {LIMIT}"[:40])
         for row in ROWS:
             if row == "b":
                 continue
@@ -42,7 +46,8 @@ CHANGES = {
     "count is None -> count is not None",
     "not is_open -> is_open",
     "False -> True",
-    "self.note(f'{count + 1} of {LIMIT}') -> pass",
+    "await self.clock.sleep(WAITS[1]) -> pass",
+    "self.note(f'{count + 1} of {LIMIT}'[:40]) -> pass",
     "condition row == 'b' -> True",
     "condition row == 'b' -> False",
     "row == 'b' -> row != 'b'",
