@@ -1,6 +1,13 @@
 """The rights of the table of buttons once more, by hand: who may press what is changed in two places or not at all."""
 
+from typing import get_args
+
+import pytest
+
 from bot.cases.buttons import BUTTONS
+from bot.cases.case import State
+from bot.store.cases import Helper
+from tests.store.rows import a_case
 
 SPEAKS = {
     *("case.claim", "case.draft", "case.prepare", "choose.change", "draft.edit", "draft.send"),
@@ -28,3 +35,61 @@ def test_a_button_for_every_channel_is_staffs_and_one_that_speaks_belongs_to_a_s
     for button in BUTTONS.values():
         assert not button.anywhere or button.who == "staff", button.id
         assert not button.speaks or button.states, button.id
+
+
+CLOSED_DESK, UNCLAIMED, CLAIMED = {"out_of_hours"}, {"waiting", "out_of_hours"}, {"human"}
+PEOPLES, ENDED = UNCLAIMED | CLAIMED, {"resolved", "closed"}
+EVERY = frozenset(get_args(State))
+WORKS = {
+    **dict.fromkeys(["esc.cancel", "case.claim", "esc.keep"], UNCLAIMED),
+    **dict.fromkeys(["esc.urgent", "esc.wait"], CLOSED_DESK),
+    "esc.undo": {"bot"},
+    "case.reopen": ENDED,
+    "case.snooze": {"waiting"},
+    **dict.fromkeys(["case.takeover", "case.join", "case.draft", "draft.send", "relay.send", "case.resolve"], CLAIMED),
+    **dict.fromkeys(["case.prepare", "draft.edit", "submit.resolve"], CLAIMED),
+    **dict.fromkeys(["choose.change", "submit.change", "submit.draft"], CLAIMED),
+    **dict.fromkeys(["relay.claim_send", "case.handback", "case.more.priority", "case.more.spam"], PEOPLES),
+    **dict.fromkeys(["case.more.transfer", "case.more.merge", "submit.handback", "submit.priority"], PEOPLES),
+    **dict.fromkeys(["submit.spam", "submit.transfer", "submit.merge"], PEOPLES),
+    "kb.suggest": {*ENDED, "merged", "bot"},
+}
+"""The states of a case in which a button does something. Every other button works in all of them."""
+DONE = {
+    "esc.cancel": {"bot"},
+    "submit.handback": {"bot"},
+    **dict.fromkeys(["esc.undo", "case.reopen", "case.snooze", "submit.transfer"], UNCLAIMED),
+    **dict.fromkeys(["esc.urgent", "esc.wait"], CLOSED_DESK),
+    "submit.resolve": {"resolved"},
+    "submit.spam": {"closed"},
+    "submit.merge": {"merged"},
+}
+"""The states that a button leads to, so that a retry finds its work done."""
+OF_OWNERS = {"case.claim", "case.takeover", "relay.claim_send"}
+OF_SPEAKERS = {"case.join", "relay.send"}
+
+
+@pytest.mark.parametrize("name", BUTTONS)
+def test_a_button_works_in_its_states_and_knows_when_its_work_is_done(name: str) -> None:
+    button = BUTTONS[name]
+    cases = [a_case(state=state) for state in EVERY]
+    assert {case.state for case in cases if not button.is_useless(case)} == WORKS.get(name, EVERY)
+    if name not in OF_OWNERS | OF_SPEAKERS:
+        assert {case.state for case in cases if button.is_done(case, "A")} == DONE.get(name, set())
+
+
+def test_work_that_a_person_wanted_is_done_for_them_alone() -> None:
+    case = a_case(state="human", owner="A", owner_name="Agent A", helpers=(Helper("H", "Agent H", 1.0),))
+    for name in OF_OWNERS | OF_SPEAKERS:
+        done = {user for user in ("A", "H", "N") if BUTTONS[name].is_done(case, user)}
+        assert done == ({"A"} if name in OF_OWNERS else {"A", "H"}), name
+
+
+def test_what_a_customer_chose_once_out_of_hours_is_used_up() -> None:
+    urged, helped = a_case(state="out_of_hours", step=1), a_case(state="out_of_hours", keeps_helping=True)
+    assert {name for name, button in BUTTONS.items() if button.is_used(urged)} == {"esc.urgent"}
+    assert {name for name, button in BUTTONS.items() if button.is_used(helped)} == {"esc.keep"}
+    assert BUTTONS["esc.urgent"].is_useless(urged)
+    assert BUTTONS["esc.keep"].is_useless(helped)
+    assert BUTTONS["esc.keep"].is_done(helped, "A")
+    assert BUTTONS["case.more.why"].action_id == "case.more"
