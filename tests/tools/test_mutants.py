@@ -105,16 +105,16 @@ def test_tests_find_a_fault_that_they_look_at_and_miss_one_that_they_do_not(
 
 
 @pytest.mark.parametrize(
-    ("waiting", "cpu_seconds", "silent_seconds"),
-    [("while True: pass", 1.0, 120.0), ("time.sleep(60)", 60.0, 3.0)],
+    ("waiting", "cpu_seconds", "idle_seconds"),
+    [("while True: pass", 1.0, 60.0), ("time.sleep(60)", 60.0, 1.0)],
 )
 def test_a_trial_ends_when_it_uses_too_much_of_a_processor_or_only_waits(
-    waiting: str, cpu_seconds: float, silent_seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    waiting: str, cpu_seconds: float, idle_seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "test_waiting.py").write_text(f"import time\ndef test_waiting():\n    {waiting}\n")
     monkeypatch.setattr(judging, "ROOT", tmp_path)
     monkeypatch.setattr(judging, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(judging, "MAX_SILENT_SECONDS", silent_seconds)
+    monkeypatch.setattr(judging, "MAX_IDLE_SECONDS", idle_seconds)
     trial = judging.begin(None, ("test_waiting.py",), cpu_seconds=cpu_seconds)
     [ended] = judging.wait_for_one([trial])
     assert ended.end() == "timed out"

@@ -22,7 +22,7 @@ from importlib.util import spec_from_file_location
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 from types import CodeType
 from typing import Literal
 
@@ -33,9 +33,9 @@ from tools.mutants.faults import ROOT, Fault, plant
 
 Verdict = Literal["killed", "timed out", "survived"]
 
-MAX_SILENT_SECONDS = 120.0
-"""How long a trial may go on without another test that ends, before it counts as one that only waits. It is generous:
-on a busy machine, too, a test takes a few seconds."""
+MAX_IDLE_SECONDS = 60.0
+"""A trial only waits, and ends, if no test has ended while it was idle for so long. Time in which it runs or waits for
+a processor does not count, so that a busy machine ends nothing."""
 LOOK_SECONDS = 2.0
 """How often a running trial is looked at."""
 
@@ -54,7 +54,7 @@ Pytest's plugins among the libraries are imported already."""
 _NO_TESTS = {pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Trial:
     """The tests of one fault while they run, or of no fault."""
 
@@ -63,6 +63,11 @@ class Trial:
     process: ForkProcess
     folder: Path
     began: float
+    _idle: float = 0.0
+    """The seconds in which it was idle since pytest wrote something."""
+    _written: int = 0
+    _looked: float = 0.0
+    _active: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -71,14 +76,19 @@ class Trial:
 
     @property
     def cpu_seconds(self) -> float:
-        """What the tests and their processes have used of a processor, once they have ended."""
-        return float((self.folder / "cpu").read_text())
+        """What the tests and their processes have used of a processor. 0.0 if they have not ended by themselves."""
+        written = self.folder / "cpu"
+        return float(written.read_text()) if written.is_file() else 0.0
 
-    @property
     def only_waits(self) -> bool:
-        """Whether pytest has written nothing for a long time. It writes a character for each test."""
-        written = (self.folder / "output").stat().st_mtime
-        return time() - written > MAX_SILENT_SECONDS
+        """Look at it once more, and say whether it only waits. Pytest writes a character for each test."""
+        now, active = monotonic(), _active_seconds(self.process.pid or 0)
+        written = (self.folder / "output").stat().st_size
+        passed = min(now - self._looked, 2 * LOOK_SECONDS) if self._looked else 0.0
+        idle = max(0.0, passed - max(0.0, active - self._active))
+        self._idle = 0.0 if written > self._written else self._idle + idle
+        self._written, self._looked, self._active = written, now, active
+        return self._idle > MAX_IDLE_SECONDS
 
     def output(self) -> str:
         """The last lines that pytest has written so far."""
@@ -123,7 +133,7 @@ def wait_for_one(running: Sequence[Trial]) -> list[Trial]:
         for trial in running:
             if trial.process.sentinel in ended:
                 trial.process.join()  # Its files close a moment before it has ended.
-        if found := [trial for trial in running if trial.process.sentinel in ended or trial.only_waits]:
+        if found := [trial for trial in running if trial.process.sentinel in ended or trial.only_waits()]:
             return found
 
 
@@ -180,6 +190,16 @@ def _run(
     code = pytest.main([*OPTIONS, *(str(ROOT / test) for test in tests)])
     (folder / "cpu").write_text(str(_cpu_seconds()))
     os._exit(code)  # Some tests leave threads behind; nobody waits for them.
+
+
+def _active_seconds(process: int) -> float:
+    """The seconds in which the threads of a process ran or waited for a processor. 0.0 where the system has no such
+    figures."""
+    nanoseconds = 0
+    for figures in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        with suppress(OSError):
+            nanoseconds += sum(map(int, figures.read_text().split()[:2]))
+    return nanoseconds / 1e9
 
 
 def _cpu_seconds() -> float:
