@@ -57,7 +57,7 @@ TESTS = MappingProxyType(
             "slack/test_outbox", "cases/test_files", "slack/test_files", "turns/test_silence"
         ),
         "bot/store/outbox.py": _tests(
-            *("slack/test_outbox", "turns/test_journal", "turns/test_stale_buttons"),
+            *("store/test_outbox_rows", "slack/test_outbox", "turns/test_journal", "turns/test_stale_buttons"),
             *("turns/test_edits", "turns/test_erasure", "cases/test_transcripts"),
         ),
         # Stream
