@@ -45,9 +45,9 @@ _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max
 """Names of one field. If a server refuses the first, it gets the other."""
 _EFFORT = (
     r"\breasoning_effort\b|\breasoning\.effort\b"
-    r"|\bdoes not support thinking\b|\bthink value\b|\binvalid reasoning value\b"
+    r"|\bdoes not support thinking\b|\bthink value\b|\binvalid reasoning value\b|\breasoningEffort\b"
 )
-"""The second line has Ollama's words."""
+"""The second line has the words of Ollama and xAI."""
 _OPTIONAL: Mapping[str, str] = {
     "temperature": r"\btemperature\b",
     "top_p": r"\btop_p\b",

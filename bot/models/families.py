@@ -48,7 +48,12 @@ _WITH_BREAKPOINTS = _OF_OPENAI | {"prompt_cache_breakpoint"}
 """From GPT-5.6 on, a cache holds what ends at a breakpoint, and nothing shorter."""
 _FAMILIES = (
     Family(
-        re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra|astra))?"),
+        re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?-astra"),
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        takes=_WITH_BREAKPOINTS,
+    ),
+    Family(
+        re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra))?"),
         efforts=_ALL_BUT_MINIMAL,
         takes=_WITH_BREAKPOINTS,
     ),
@@ -83,12 +88,13 @@ _FAMILIES = (
         efforts=("none", "high"),
         refuses=frozenset({"tool_call_ids"}),
     ),
+    Family(re.compile(r"claude-(?:[a-z]+-)?4[.-](?:[7-9]|\d\d)(?:-[a-z]+)?"), refuses=_SAMPLING),
+    # Their thoughts count towards the limit of a reply. Claude and Gemini show none, so they are silent meanwhile.
+    Family(re.compile(r"claude-(?:[a-z]+-)?[5-9](?:[.-]\d{1,2})?(?:-[a-z]+)?"), refuses=_SAMPLING, thinks=True),
     Family(
-        re.compile(r"claude-(?:[a-z]+-)?(?:4[.-](?:[7-9]|\d\d)|[5-9](?:[.-]\d{1,2})?)(?:-[a-z]+)?"), refuses=_SAMPLING
-    ),
-    # Their thoughts count towards the limit of a reply. Gemini shows none of them, so it is silent while it thinks.
-    Family(
-        re.compile(r"gemini-(?:[3-9]|\d\d)(?:\.\d+)?-(?:pro|flash)(?:-[\w.-]*)?|gemini-2\.5-pro(?:-[\w.-]*)?"),
+        re.compile(
+            r"gemini-(?:[3-9]|\d\d)(?:\.\d+)?-(?:pro|flash)(?:-[\w.-]*)?|gemini-2\.5-pro(?:-[\w.-]*)?|gemini-(?:pro|flash)"
+        ),
         efforts=("minimal", "low", "medium", "high"),
         thinks=True,
     ),

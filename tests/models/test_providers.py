@@ -30,7 +30,8 @@ def test_these_names_are_of_models_that_reason() -> None:
     table = [
         *("o1", "o3", "o4-mini", "o3-2025-04-16", "gpt-5", "gpt-5-mini-2025-08-07", "gpt-5.4-nano", "gpt-6.2-astra"),
         *("gpt-10", "GPT-5", "ft:o4-mini-2025-04-16:shop::1", "openai/gpt-5.6-sol"),
-        *("gemini-3.8-flash", "models/gemini-2.5-pro", "google/gemini-2.5-flash", "deepseek-v4-flash", "gpt-oss:20b"),
+        *("gemini-3.8-flash", "models/gemini-2.5-pro", "gemini-flash-latest", "deepseek-v4-flash", "gpt-oss:20b"),
+        *("claude-opus-5", "anthropic/claude-sonnet-5.5"),
     ]
     misses = [name for name in table if not reasons(name)]
     assert misses == []
@@ -46,7 +47,15 @@ def test_these_are_not_whatever_effort_is_set() -> None:
 
 
 def test_of_any_other_name_the_effort_tells() -> None:
-    table = ["our-deployment", "llama3.2", "gemini-2.5-flash-lite", "deepseek-chat", "o200", "frontdesk-offline"]
+    table = [
+        "our-deployment",
+        "llama3.2",
+        "gemini-2.5-flash-lite",
+        "claude-opus-4-8",
+        "deepseek-chat",
+        "o200",
+        "frontdesk-offline",
+    ]
     misses = [name for name in table if reasons(name) or not reasons(name, effort="low")]
     assert misses == []
 
