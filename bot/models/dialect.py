@@ -46,8 +46,9 @@ _RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max
 _EFFORT = (
     r"\breasoning_effort\b|\breasoning\.effort\b"
     r"|\bdoes not support thinking\b|\bthink value\b|\binvalid reasoning value\b|\breasoningEffort\b"
+    r"|\bthinking[_ ](?:level|budget)\b|\bBudget 0 is invalid\b"
 )
-"""The second line has the words of Ollama and xAI."""
+"""The second line has the words of Ollama and xAI, the third those of Gemini."""
 _OPTIONAL: Mapping[str, str] = {
     "temperature": r"\btemperature\b",
     "top_p": r"\btop_p\b",

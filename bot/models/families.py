@@ -47,14 +47,11 @@ _OF_OPENAI = frozenset({"prompt_cache_key", "safety_identifier", "strict", "resp
 _WITH_BREAKPOINTS = _OF_OPENAI | {"prompt_cache_breakpoint"}
 """From GPT-5.6 on, a cache holds what ends at a breakpoint, and nothing shorter."""
 _FAMILIES = (
+    Family(re.compile(r"gpt-6(?:-(?:luna|sol))?"), efforts=_ALL_BUT_MINIMAL, takes=_WITH_BREAKPOINTS),
+    # GPT-6 Astra, GPT-6.1, and those to come.
     Family(
-        re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?-astra"),
+        re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra|astra))?"),
         efforts=("low", "medium", "high", "xhigh", "max"),
-        takes=_WITH_BREAKPOINTS,
-    ),
-    Family(
-        re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra))?"),
-        efforts=_ALL_BUT_MINIMAL,
         takes=_WITH_BREAKPOINTS,
     ),
     Family(re.compile(r"gpt-5\.6(?:-(?:luna|sol|terra))?"), efforts=_ALL_BUT_MINIMAL, takes=_WITH_BREAKPOINTS),

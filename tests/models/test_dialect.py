@@ -48,6 +48,8 @@ async def ask(model: Model, request: ModelRequest = REQUEST) -> list[ModelEvent]
         (Reply((MISTRAL_NOW,), 422, {"Content-Type": "application/json"}), "stream_options"),
         (refuses(400, {"message": "Unrecognized request argument supplied: reasoning_effort"}), "reasoning_effort"),
         (refuses(400, {"message": '"llama3.1:8b" does not support thinking'}), "reasoning_effort"),
+        (refuses(400, {"message": "Budget 0 is invalid. This model only works in thinking mode."}), "reasoning_effort"),
+        (refuses(400, {"message": "Thinking level is not supported: thinking_level"}), "reasoning_effort"),
         (refuses(400, {"message": "Model grok-4 does not support parameter reasoningEffort."}), "reasoning_effort"),
         (refuses(500, {"message": 'think value "low" is not supported for this model'}), "reasoning_effort"),
         (refuses(400, {"message": 'invalid reasoning value: \'low\' (must be "high" or "none")'}), "reasoning_effort"),
@@ -357,6 +359,7 @@ def test_families_are_told_by_name() -> None:
     table = [
         ("gpt-6-luna", "minimal", "none"),
         ("openai/gpt-6-sol-2026-09-22", "minimal", "none"),
+        ("gpt-6.1-sol", "none", "low"),
         ("gpt-6-astra", "none", "low"),
         ("gpt-5-mini", "none", "minimal"),
         ("o4-mini", "none", "low"),

@@ -59,6 +59,13 @@ def test_every_entry_is_a_price() -> None:
     assert misses == []
 
 
+def test_what_openai_writes_to_its_cache_costs_a_quarter_more_from_gpt_5_6_on() -> None:
+    table = load_prices().table
+    billed = [name for name in table if name.startswith(("gpt-5.6", "gpt-6"))]
+    assert len(billed) > 6
+    assert [name for name in billed if table[name].write != pytest.approx(table[name].input * 1.25)] == []
+
+
 def test_tokens_written_to_the_cache_and_thoughts_cost_their_own_price() -> None:
     usage = Usage(2_000, 100, 600, written_tokens=1_200, reasoning_tokens=40)
     luna = PRICES.of("gpt-6-luna")
