@@ -191,6 +191,13 @@ def answer_for(action: Action, *, was_done: bool, now: float) -> Action:
     return replace(ended, settled=True)
 
 
+def replace_by_undo(action: Action) -> Action:
+    """Staff don't finish the rest: they offer to undo what went through."""
+    if action.state != "partly" or action.settled:
+        raise ActionMovedOn(action)
+    return replace(action, settled=True, reason="undoing")
+
+
 def erase(action: Action) -> Action:
     """Empty what the customer wrote and was shown.
 

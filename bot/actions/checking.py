@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.errors import FrontdeskError
-from bot.shops.actions import ActionKind, Arguments, KindSpec, LineQuantity
+from bot.shops.actions import UNDOES, ActionKind, Arguments, KindSpec, LineQuantity
 from bot.shops.port import Money, Order, OrderLine, Product
 
 OF_LINES = frozenset({"cancel_lines", "return_items", "send_again"})
@@ -41,6 +41,8 @@ def check(
         raise NeedsMore("The new address is missing. Ask for name, street, postal code, city and country.")
     if kind == "change_order_payment" and not arguments.method:
         raise NeedsMore("The payment method is missing. Name those of my_payment_methods and ask which one.")
+    if kind in UNDOES and arguments.undoes is None:
+        raise NeedsMore("Which change is to be undone?")
     if order is None:
         return arguments
     if kind == "refund" and not arguments.lines and arguments.amount is None:

@@ -8,6 +8,7 @@ change_amount  staff offer less money, and the customer is asked again
 refuse    staff say no, and can say why
 take_over staff take the matter over as a case
 settle    staff say what became of an action that got stuck
+undo      staff prepare to undo what took effect, wholly or in part
 
 Each is one transaction with compare-and-set on the version. What needs the network is asked before it. A press has no
 power unless it comes from the message that was posted for this action.
@@ -16,13 +17,13 @@ power unless it comes from the message that was posted for this action.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 from bot.actions import action as steps
 from bot.actions import policy
 from bot.actions.action import ActionMovedOn
 from bot.actions.executing import ActionRunner, Identify
-from bot.actions.messages import approval_keys, offer_keys
+from bot.actions.messages import approval_keys, offer_keys, stuck_keys
 from bot.actions.policy import DailySums
 from bot.actions.preparing import ChangeRequest, Prepared, Preparing, arguments_hash
 from bot.actions.stepping import ActionStepping, note
@@ -32,7 +33,7 @@ from bot.clock import DAY
 from bot.conversation import Customer
 from bot.failpoints import failpoint
 from bot.language.sentences import language_for
-from bot.shops.actions import ActionKind, Arguments
+from bot.shops.actions import UNDONE_BY, ActionKind, Arguments, Undone
 from bot.shops.port import ShopUnavailable, read_money
 from bot.slack.mrkdwn import mention
 from bot.store import actions, cases, outbox
@@ -65,6 +66,8 @@ Ended = Literal[
     "offered_again",
     "told",
     "not_possible",
+    "undo_offered",
+    "undo_too_late",
 ]
 HOUR = 3600.0
 OVER_HOURLY = "more was changed within an hour than the rules allow: staff have to approve the rest"
@@ -197,6 +200,8 @@ class Deciding:
             action = await actions.find(tx, prepared.action.ref)
             if action is None or action.state != "offered":
                 return Prepared("offered", action)
+            if action.undoes:
+                await self._replace_by_undo(tx, action, user)
             if is_asked:
                 await self.preparing.show(tx, origin, case.thread, None, language=language)
             elif await actions.is_taken(tx, action.subject):
@@ -370,6 +375,46 @@ class Deciding:
             changed = await self.stepping.put(tx, action, after, "settled", press.user, was_done=str(was_done))
         self.stepping.outbox.wake()
         return "settled", changed
+
+    async def undo(self, press: Press, *, submission: int) -> tuple[Ended, Action | None]:
+        """Staff prepare to undo what an action did: the customer is asked, and a colleague has to approve it.
+
+        What went through of an action in part is settled with it. Raises ShopUnavailable and NeedsMore.
+        """
+        async with self.stepping.database.transaction() as tx:
+            undone = await actions.find(tx, press.ref)
+            if undone is None or not await self._is_shown_here(tx, press, stuck_keys(undone)):
+                return "unknown_action", None
+            case, latest = await cases.open_or_latest(tx, undone.thread)
+            case = case or latest
+        if undone.customer == press.user:
+            return "own_action", undone
+        if case is None:
+            return "not_possible", undone
+        prepared = await self.prepare_undo(case, press.user, undone, submission=submission)
+        match prepared.state:
+            case "offered":
+                return "undo_offered", prepared.action
+            case "under_way":
+                return "under_way", undone
+            case "refused":
+                return "undo_too_late", undone
+            case _:
+                return "not_possible", undone
+
+    async def prepare_undo(self, case: Case, user: str, undone: Action, *, submission: int) -> Prepared:
+        """Prepare to undo an action of the customer of a case. Raises ShopUnavailable and NeedsMore."""
+        kind = UNDONE_BY.get(cast("ActionKind", undone.kind))
+        if kind is None or undone.is_erased:
+            return Prepared("not_offered")
+        arguments = Arguments(order=undone.subject.partition("/")[2], undoes=Undone(undone.key, undone.reference))
+        return await self.prepare(case, user, kind, arguments, submission=submission)
+
+    async def _replace_by_undo(self, tx: Transaction, action: Action, user: str) -> None:
+        """Settle the action in part that this one undoes: the rest of it is not done any more."""
+        undone = await actions.find(tx, action.undoes)
+        if undone is not None and undone.state == "partly" and not undone.settled:
+            await self.stepping.put(tx, undone, steps.replace_by_undo(undone), "settled", user, undone_by=action.ref)
 
     async def _staff_end(
         self, press: Press, ended: Ended, change: Callable[[Action, float], Action], *, said: str = ""

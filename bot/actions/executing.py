@@ -31,7 +31,7 @@ from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.conversation import Customer, ShopCustomer
 from bot.failpoints import failpoint
-from bot.shops.actions import ActionKind, ActionRequest, Arguments, Outcome
+from bot.shops.actions import UNDONE_BY, ActionKind, ActionRequest, Arguments, Outcome
 from bot.shops.port import ShopUnavailable
 from bot.store import actions, leases, outbox
 from bot.store.actions import Action, State
@@ -317,12 +317,21 @@ class ActionRunner:
                 subject=staff_title(action),
                 summary=f"The shop did not confirm everything of this change. Its key is {action.key}.",
             )
+        can_undo = action.state == "partly" and await self._can_undo(action)
         async with self.stepping.database.transaction() as tx:
             changed = await actions.change(tx, action, replace(action, due=None))
             if changed is None:
                 raise ActionMovedOn(action)
-            await outbox.add(tx, self.stepping.messages.stuck(changed, case), now=self._now())
+            stuck = self.stepping.messages.stuck(changed, case, can_undo=can_undo)
+            await outbox.add(tx, stuck, now=self._now())
         self.stepping.outbox.wake()
+
+    async def _can_undo(self, action: Action) -> bool:
+        """Whether rules and shop let staff undo it."""
+        kind = UNDONE_BY.get(cast("ActionKind", action.kind))
+        with contextlib.suppress(ShopUnavailable):
+            return kind is not None and await self.judging.spec_of(kind) is not None
+        return False
 
     async def _pass(self, action: Action, change: Callable[[Action], Action], what: str) -> None:
         """Make a step that time makes, unless somebody was faster."""

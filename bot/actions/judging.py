@@ -20,6 +20,7 @@ from bot.actions.policy_file import Policy
 from bot.clock import DAY, Clock
 from bot.conversation import Customer, ShopCustomer
 from bot.shops.actions import (
+    UNDOES,
     ActionKind,
     Arguments,
     KindSpec,
@@ -62,6 +63,8 @@ class Judged:
         """Whether it may be done, at least if staff approve it."""
         return self.judgement.outcome in ("allow", "staff")
 
+    undone: Action | None = None
+    """The action that would be undone."""
     fee_is_deducted: bool = False
     """Whether the fee of the rules is taken off the money already."""
 
@@ -114,6 +117,8 @@ class Judging:
         products = await self._products(customer, order, kind)
         arguments = check(kind, order, arguments, spec=spec, products=products)
         facts_of = await self._facts_of(kind, user, customer, order, arguments, products, besides=besides)
+        if kind in UNDOES:
+            return await self._judge_undo(kind, customer, order, arguments, facts_of(quote=None), besides=besides)
         # A rule of the shop's own says more than a shop that refuses to quote.
         facts = facts_of(quote=None)
         judgement = policy.judge(rules, kind, facts, money=0, currency="")
@@ -129,6 +134,37 @@ class Judging:
         # An amount that staff name is the one that goes back.
         is_ours = quote.computed and spec.takes_money and arguments.amount is None
         return judged.without_fee() if is_ours else judged
+
+    async def _judge_undo(
+        self,
+        kind: ActionKind,
+        customer: ShopCustomer,
+        order: Order | None,
+        arguments: Arguments,
+        facts: Facts,
+        *,
+        besides: int,
+    ) -> Judged:
+        rules, key = self.policy(), arguments.undoes.key if arguments.undoes else ""
+        async with self.database.transaction() as tx:
+            found = await actions.with_key(tx, key)
+            undone = found if found and found.shop_customer == customer.id else None
+            is_undone = undone is not None and await actions.is_undone(tx, undone.ref, besides=besides)
+        hours = None
+        if undone and not is_undone and undone.ended_at is not None and can_be_undone(undone, kind, order, customer):
+            hours = (self.clock.now() - undone.ended_at) / 3600.0
+        is_possible = policy.judge_undo(rules, UNDOES[kind], facts, hours=hours, money=0, currency="")
+        if undone is None or is_possible.outcome == "refuse":
+            return Judged(rules, order, arguments, Quote(None), is_possible, facts)
+        try:
+            quote = await self.shop.quote(customer, kind, order, arguments)
+        except NotSupported:
+            return Judged(rules, order, arguments, Quote(None), NOT_POSSIBLE, facts)
+        money = quote.money or Money(0, "")
+        judgement = policy.judge_undo(
+            rules, UNDOES[kind], facts, hours=hours, money=money.minor, currency=money.currency
+        )
+        return Judged(rules, order, arguments, quote, judgement, facts, undone)
 
     async def facts(
         self, user: str, customer: ShopCustomer, order: Order | None, lines: tuple[LineQuantity, ...]
@@ -217,6 +253,12 @@ class Judging:
 def subject_of(order: Order | None, customer: ShopCustomer) -> str:
     """What an action changes. Two actions of one subject never run at the same time."""
     return f"order/{order.id}" if order else f"customer/{customer.id}"
+
+
+def can_be_undone(undone: Action, kind: ActionKind, order: Order | None, customer: ShopCustomer) -> bool:
+    """Whether an action of this order took effect, at least in part, in a way that `kind` undoes."""
+    took_effect = undone.state in ("done", "partly")
+    return took_effect and undone.kind == UNDOES[kind] and undone.subject == subject_of(order, customer)
 
 
 def facts_hash(order: Order | None) -> str:

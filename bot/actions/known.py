@@ -24,7 +24,8 @@ ASKED: frozenset[Kind] = frozenset({"transferred"})
 
 def note_on(actions: Sequence[Action]) -> str:
     """How the changes in this thread stand, for the model. Empty if there are none."""
-    lines = [_line(action) for action in actions[-SHOWN:]]
+    undone = _undone(actions)
+    lines = [_line(action, is_undone=action.ref in undone) for action in actions[-SHOWN:]]
     if not lines:
         return ""
     return "Changes of orders in this conversation, as our own records have them now:\n" + "\n".join(lines)
@@ -32,10 +33,10 @@ def note_on(actions: Sequence[Action]) -> str:
 
 def may_be_claimed(actions: Sequence[Action]) -> list[DoneAction]:
     """What an answer may say was done."""
-    known = []
+    known, undone = [], _undone(actions)
     for action in actions:
         order = folded(action.subject.partition("/")[2])
-        if action.state == "done":
+        if action.state == "done" and action.ref not in undone:
             moved = _hundredths(action)
             kinds = CLAIMED.get(action.kind, CHANGED)
             # Nothing was refunded if no money went back.
@@ -46,11 +47,17 @@ def may_be_claimed(actions: Sequence[Action]) -> list[DoneAction]:
     return known
 
 
-def _line(action: Action) -> str:
+def _undone(actions: Sequence[Action]) -> set[str]:
+    """The references of those that another one has undone."""
+    return {action.undoes for action in actions if action.undoes and action.state == "done"}
+
+
+def _line(action: Action, *, is_undone: bool) -> str:
     money = f", {Money(action.money, action.currency)}" if action.money else ""
     reason = f" ({action.reason.replace('_', ' ')})" if action.reason else ""
     what = f"{action.kind.replace('_', ' ')} {action.subject.partition('/')[2]}"
-    return f"- {what}{money}: {_STANDING.get(action.state, action.state)}{reason}"
+    standing = "done, and undone later" if is_undone else _STANDING.get(action.state, action.state)
+    return f"- {what}{money}: {standing}{reason}"
 
 
 _STANDING: Mapping[str, str] = {

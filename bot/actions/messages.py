@@ -45,6 +45,11 @@ def approval_keys(action: Action) -> list[str]:
     return [approval_key(replace(action, asked=number)) for number in range(action.asked + 1)]
 
 
+def stuck_keys(action: Action) -> list[str]:
+    """The keys of the cards that ask staff what became of it."""
+    return [f"act/{action.ref}/stuck", f"act/{action.ref}/stuck/alone"]
+
+
 def turn_of(action: Action) -> str:
     """The number of the turn that prepared it. Empty if no turn did."""
     parts = action.origin.split("/")
@@ -145,10 +150,11 @@ class ActionMessages:
         channel = case.stands_in(self.agent_channel)
         return Outgoing(key, "post", channel, payload, parent=card_key(case), case_id=case.id)
 
-    def stuck(self, action: Action, case: Case | None) -> Outgoing:
+    def stuck(self, action: Action, case: Case | None, *, can_undo: bool) -> Outgoing:
         """What staff have to find out, under the case's card. Without a case, it is a card of its own."""
-        key = f"act/{action.ref}/stuck" if case else f"act/{action.ref}/stuck/alone"
-        return self._to_staff(key, case, _payload(action_cards.stuck(action)))
+        with_case, alone = stuck_keys(action)
+        card = action_cards.stuck(action, can_undo=can_undo and case is not None)
+        return self._to_staff(with_case if case else alone, case, _payload(card))
 
 
 def _is_waited_for(action: Action) -> bool:

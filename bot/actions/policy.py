@@ -1,6 +1,7 @@
 """What a policy says of one action: whether it may be done, by whom, and why not.
 
 judge          Every rule and limit of one action.
+judge_undo     Whether an action may still be undone. Staff always approve it.
 check_daily    The limits of what is done in a time.
 because_in     The sentence of a rule, as its customer reads it.
 """
@@ -100,6 +101,30 @@ def judge(policy: Policy, kind: ActionKind, facts: Facts, *, money: int, currenc
         fee=fee,
         missing=missing if worst == "ask" else "",
     )
+
+
+def judge_undo(
+    policy: Policy, undone: ActionKind, facts: Facts, *, hours: float | None, money: int, currency: str
+) -> Judgement:
+    """Check whether an action may be undone.
+
+    Args:
+        undone: the kind of that action.
+        hours: how long ago it ended. None: it has not taken effect, or it is undone already.
+        money: as in `judge`.
+        currency: as in `judge`.
+    """
+    listed = policy.file.actions.get(undone)
+    undo = listed.undo if listed else None
+    in_time = undo is not None and hours is not None and hours < undo.hours
+    outcomes = [RuleOutcome("undo_in_time", "allow" if in_time else "refuse", held=in_time)]
+    outcomes.append(RuleOutcome("undo_needs_staff", "staff", held=False))
+    if in_time:
+        outcomes += _limits(policy, undone, facts, money, currency)
+    worst = max((each.outcome for each in outcomes), key=SEVERITY.__getitem__)
+    needs_two = any(each.id == "second_person_above" and not each.held for each in outcomes)
+    because = "" if in_time else "undo_too_late"
+    return Judgement(worst, because, tuple(outcomes), second_person=worst == "staff" and needs_two)
 
 
 def check_daily(policy: Policy, sums: DailySums, money: int, currency: str) -> Literal["allow", "staff"]:

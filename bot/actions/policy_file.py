@@ -31,7 +31,7 @@ from bot.actions.facts import FACTS
 from bot.checked_files import FileFormat, KeyPath, Part
 from bot.desk_file.model import Id
 from bot.desk_file.model import Sentences as SentenceByLanguage
-from bot.shops.actions import ActionKind
+from bot.shops.actions import UNDOES, UNDONE_BY, ActionKind
 
 SETTING = "POLICY_PATH"
 SIZE_LIMIT = 262_144
@@ -45,11 +45,12 @@ BUILT_IN_REASONS = (
     "more_than_paid",
     "other_method",
     "return_postage",
+    "undo_too_late",
 )
 """Sentences that a policy can name without writing them. They are in every language, as `because_<name>`."""
 OWN_RULES = frozenset(
     {"kind_allowed", "one_currency", "currency_limit", "staff_above", "second_person_above", "never_above"}
-    | {"staff_always", "fee"}
+    | {"staff_always", "fee", "undo_in_time", "undo_needs_staff"}
 )
 """Names of what is checked beside the rules of the file."""
 ONLY_MONEY_BACK: frozenset[ActionKind] = frozenset({"refund"})
@@ -254,6 +255,13 @@ class Fee(Part):
 StaffRule = Literal["always", "above_limit"]
 
 
+class Undo(Part):
+    """Staff can undo an action of this kind. The customer says yes to it, and a colleague approves it."""
+
+    hours: Annotated[int, Field(ge=1, le=8_760)]
+    """How long after the action's end it can be undone."""
+
+
 class KindPolicy(Part):
     """When one kind of action may be done."""
 
@@ -265,6 +273,8 @@ class KindPolicy(Part):
     """What the action costs the customer."""
     customer_yes: Literal["needed", "not_needed"] = "needed"
     """`not_needed`: a refund that staff prepare is made without asking the customer. Only for `refund`."""
+    undo: Undo | None = None
+    """Whether staff can have it undone, and until when. Only for `return_items`, `exchange_items` and `send_again`."""
 
 
 class CurrencyLimits(Part):
@@ -321,6 +331,15 @@ class PolicyFile(Part):
             raise ValueError("needs the customer's yes for everything but a refund: customer_yes is for refund only")
         return kinds
 
+    @field_validator("actions")
+    @classmethod
+    def _undoes(cls, kinds: Mapping[ActionKind, KindPolicy]) -> Mapping[ActionKind, KindPolicy]:
+        if any(each.undo and kind not in UNDONE_BY for kind, each in kinds.items()):
+            raise ValueError(f"can only undo {', '.join(UNDONE_BY)}: every other kind has no undo")
+        if named := sorted({*kinds} & {*UNDOES}):
+            raise ValueError(f"has {named[0]}: write undo under {UNDOES[named[0]]} instead")
+        return kinds
+
 
 FORMS = {
     "": "version: 1",
@@ -336,6 +355,8 @@ FORMS = {
     "daily.desk_actions_per_hour": "desk_actions_per_hour: 60",
     "daily.desk_money_per_hour": "desk_money_per_hour: {EUR: 500000}",
     "actions": "actions: {send_again: {rules: []}}",
+    "actions.undo": "undo: {hours: 48}",
+    "actions.undo.hours": "hours: 48",
     "actions.rules": "rules: [{id: paid, fact: order.payment, is: paid, else: person}]",
     "actions.rules.id": "id: paid",
     "actions.rules.else": "else: refuse",
@@ -402,8 +423,9 @@ class Policy:
 
     @property
     def kinds(self) -> frozenset[ActionKind]:
-        """The kinds of actions that are possible at all."""
-        return frozenset(self.file.actions)
+        """The kinds of actions that are possible at all, with those that undo others."""
+        undoing = {UNDONE_BY[kind] for kind, each in self.file.actions.items() if each.undo}
+        return frozenset({*self.file.actions, *undoing})
 
 
 NO_POLICY = Policy(PolicyFile(version=1, actions={}))

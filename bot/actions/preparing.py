@@ -216,7 +216,7 @@ class Preparing:
                     return Prepared("offered", before)
                 # It has ended, so what is asked for once more is another action.
                 new = replace(new, origin=origin_again(before))
-            if await actions.is_taken(tx, subject):
+            if await actions.is_taken(tx, subject, besides=judged.undone.id if judged.undone else 0):
                 return Prepared("under_way")
             in_turn = await actions.of_origin(tx, wanted.origin, states=("offered",))
             since = await actions.offered_since(tx, wanted.customer.user, now - 3600.0)
@@ -248,6 +248,7 @@ class Preparing:
             offered_at=now,
             due=now + self.offer_minutes * 60,
             prepared_by=wanted.prepared_by,
+            undoes=judged.undone.ref if judged.undone else "",
             case_id=wanted.case_id,
             **self._content(spec, judged, wanted.shop, key=key, language=wanted.language),
         )
@@ -273,7 +274,8 @@ class Preparing:
 
     def _fee(self, kind: ActionKind, judged: Judged, language: Language) -> dict[str, Any]:
         """What the customer pays beside what the shop quotes, such as the postage of a return."""
-        fee, written = judged.judgement.fee, judged.rules.file.actions[kind].fee
+        fee, rules = judged.judgement.fee, judged.rules.file.actions.get(kind)
+        written = rules.fee if rules else None
         if fee is None or written is None or judged.arguments.amount is not None:
             return {}
         label = self._because(judged, written.label, language)
@@ -325,7 +327,7 @@ def _preview(judged: Judged, spec: KindSpec) -> dict[str, Any]:
     """What the customer is shown, as data."""
     quote, order, arguments = judged.quote, judged.order, judged.arguments
     preview: dict[str, Any] = {
-        "lines": [_line(each.title, each.quantity, each.money) for each in quote.lines],
+        "lines": [_line(each.title, each.quantity, each.money) for each in quote.lines] or _undone_lines(judged.undone),
         "fees": [_line(each.title, each.quantity, each.money) for each in quote.fees if each.money],
         "to": quote.to,
         "when": quote.when,
@@ -337,6 +339,18 @@ def _preview(judged: Judged, spec: KindSpec) -> dict[str, Any]:
         if order is not None and order.address is not None:
             preview["old_address"] = asdict(order.address)
     return {name: value for name, value in preview.items() if value}
+
+
+def _undone_lines(undone: Action | None) -> list[dict[str, Any]]:
+    """What the action that is undone has changed, as its customer was shown it."""
+    if undone is None:
+        return []
+    shown, done = undone.preview.get("lines", ()), undone.preview.get("done_lines")
+    return [
+        _line(each["title"], 0 if done else each["quantity"], None)
+        for each in shown
+        if undone.state == "done" or each["title"] in (done or ())
+    ]
 
 
 def _line(title: str, quantity: int, money: Money | None) -> dict[str, Any]:

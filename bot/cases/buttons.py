@@ -166,6 +166,7 @@ _TABLE = (
     Button("submit.refusal", "staff", "Refuses a change. The customer reads why.", anywhere=True),
     Button("act.was_done", "staff", "Says that a change went through.", lane="own", anywhere=True),
     Button("act.was_not", "staff", "Says that it did not go through.", lane="own", anywhere=True),
+    Button("act.undo", "staff", "Prepares to undo what went through.", lane="own", anywhere=True),
     # What staff press about the knowledge base.
     Button("kb.suggest", "staff", "Suggests an article.", (*_ENDED, "merged", "bot"), lane="own", anywhere=True),
     Button("kb.new", "staff", "Adds the suggestion as a new article.", anywhere=True),

@@ -38,7 +38,17 @@ ActionKind = Literal[
     "refund",
     "send_again",
     "change_customer_address",
+    "cancel_return",
+    "cancel_exchange",
+    "cancel_replacement",
 ]
+UNDONE_BY: Mapping[ActionKind, ActionKind] = {
+    "return_items": "cancel_return",
+    "exchange_items": "cancel_exchange",
+    "send_again": "cancel_replacement",
+}
+"""The kinds that can be undone, each with the kind that undoes it. Only staff prepare these."""
+UNDOES: Mapping[ActionKind, ActionKind] = {by: kind for kind, by in UNDONE_BY.items()}
 Reason = Literal[
     "changed_mind",
     "mistake",
@@ -95,6 +105,16 @@ class Swap:
     variant: LineId
 
 
+@checked(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class Undone:
+    """The action that is to be undone, as the shop knows it."""
+
+    key: Annotated[str, Field(min_length=36, max_length=36)]
+    """Its idempotency key."""
+    reference: Annotated[str, Field(max_length=120)] = ""
+    """The shop's own reference of it."""
+
+
 @checked(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Arguments:
     """What is to be changed, as the customer confirms it. What a kind does not need stays empty."""
@@ -108,6 +128,8 @@ class Arguments:
     amount: Money | None = None
     """For a refund of an amount. Positive."""
     reason: Reason | Literal[""] = ""
+    undoes: Undone | None = None
+    """For the kinds of `UNDOES`: what is undone."""
 
     def canonical(self) -> Mapping[str, Any]:
         """The arguments as plain JSON, without the empty ones. Equal arguments give equal JSON."""

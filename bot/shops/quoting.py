@@ -10,6 +10,8 @@ from bot.shops.port import Money, Order, OrderLine, PaymentMethod, ShopUnavailab
 
 IRREVERSIBLE: frozenset[ActionKind] = frozenset({"cancel_order", "cancel_lines", "refund"})
 """Kinds that no other action can undo."""
+QUOTED_ONLY: frozenset[ActionKind] = frozenset({"cancel_exchange"})
+"""Kinds of which only the shop knows what they cost."""
 OF_NO_ORDER: frozenset[ActionKind] = frozenset({"change_customer_address"})
 """Kinds that change a customer's account, and no order."""
 
@@ -68,6 +70,8 @@ def _priced(
             return _refund(order, arguments)
         case "exchange_items" | "change_order_items":
             return _swap(kind, order, arguments, variants)
+        case "cancel_exchange":
+            raise NotSupported("only the shop knows what becomes of the difference", "not_allowed")
         case "send_again":
             return None, _quoted(_pieces(order, arguments.lines, lambda line: line.quantity))
         case _:

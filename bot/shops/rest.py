@@ -35,7 +35,7 @@ from bot.shops.actions import (
 )
 from bot.shops.lookups import DEADLINE, Lookups, check_action, check_customer, within
 from bot.shops.port import Money, Order, ShopUnavailable
-from bot.shops.quoting import IRREVERSIBLE, check_quote
+from bot.shops.quoting import IRREVERSIBLE, QUOTED_ONLY, check_quote
 from bot.shops.rest_client import (
     RestClient,
     error_code,
@@ -198,6 +198,7 @@ def _kinds_of(answer: CapabilitiesAnswer | None) -> Mapping[ActionKind, KindSpec
             takes_money=True,
         )
         for kind in answer.actions
+        if answer.quotes or kind not in QUOTED_ONLY
     }
 
 

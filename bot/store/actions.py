@@ -108,6 +108,8 @@ class Action:
     """The case in whose thread the card of staff is. 0: it is in the agent channel."""
     prepared_by: str = ""
     """The member of staff who prepared it. Empty: the assistant did."""
+    undoes: str = ""
+    """The reference of the action that it undoes. Empty: it undoes none."""
     id: int = 0
     """0 until it is stored."""
 
@@ -287,13 +289,29 @@ async def of_subject(tx: AsyncConnection, subject: str, *, states: Sequence[Stat
     return [_action(row) for row in rows]
 
 
-async def is_taken(tx: AsyncConnection, subject: str) -> bool:
-    """Whether another action of the order runs, or ended in a way that staff have not settled."""
+async def with_key(tx: AsyncConnection, key: str) -> Action | None:
+    """The action with this idempotency key."""
+    row = (await tx.execute(select(schema.action).where(schema.action.c.key == key))).first()
+    return _action(row) if row else None
+
+
+async def is_undone(tx: AsyncConnection, ref: str, *, besides: int = 0) -> bool:
+    """Whether another action, `besides` the one with this id, has undone it or is about to."""
+    table = schema.action
+    undoing = and_(table.c.undoes == ref, table.c.state.in_(COUNTED), table.c.id != besides)
+    return (await tx.execute(select(table.c.id).where(undoing).limit(1))).first() is not None
+
+
+async def is_taken(tx: AsyncConnection, subject: str, *, besides: int = 0) -> bool:
+    """Whether another action of the order runs, or ended in a way that staff have not settled.
+
+    The action with the id `besides` does not count.
+    """
     table = schema.action
     unsettled = and_(table.c.state.in_(("stuck", "partly")), ~table.c.settled)
     running = or_(table.c.state.in_(RUNNING), unsettled)
     return (
-        await tx.execute(select(table.c.id).where(table.c.subject == subject, running).limit(1))
+        await tx.execute(select(table.c.id).where(table.c.subject == subject, running, table.c.id != besides).limit(1))
     ).first() is not None
 
 

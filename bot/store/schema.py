@@ -443,6 +443,9 @@ RUNNING_ACTION = (
 )
 """The condition for an action beside which nothing else may change the same order."""
 
+UNDOING_ACTION = "undoes <> '' and state in ('executing', 'unknown', 'stuck', 'partly', 'done')"
+"""The condition for an action that may have undone another one. One action is undone once."""
+
 action = Table(
     "action",
     metadata,
@@ -497,6 +500,8 @@ action = Table(
     Column("case_id", ID, nullable=False, server_default="0"),
     # The member of staff who prepared it; empty: the assistant did.
     Column("prepared_by", String(32), nullable=False, server_default=""),
+    # The action that it undoes.
+    Column("undoes", String(40), nullable=False, server_default=""),
     Index("uq_action_origin_kind_arguments_hash", "origin", "kind", "arguments_hash", unique=True),
     Index(
         "uq_action_subject",
@@ -504,6 +509,13 @@ action = Table(
         unique=True,
         sqlite_where=text(RUNNING_ACTION),
         postgresql_where=text(RUNNING_ACTION),
+    ),
+    Index(
+        "uq_action_undoes",
+        "undoes",
+        unique=True,
+        sqlite_where=text(UNDOING_ACTION),
+        postgresql_where=text(UNDOING_ACTION),
     ),
     Index("ix_action_state_due", "state", "due"),
     Index("ix_action_shop_customer_confirmed_at", "shop_customer", "confirmed_at"),

@@ -23,7 +23,7 @@ from bot.store.cases import Case
 
 YES, NO, AGAIN = "act.yes", "act.no", "act.again"
 APPROVE, CHANGE, REFUSE, TAKE = "appr.yes", "appr.change", "appr.no", "appr.take"
-WAS_DONE, WAS_NOT = "act.was_done", "act.was_not"
+WAS_DONE, WAS_NOT, UNDO = "act.was_done", "act.was_not", "act.undo"
 
 NOTE_LIMIT = 500
 """The most characters of a note to the customer."""
@@ -44,6 +44,7 @@ LIMITS = {
     "staff_above": "more money than goes without approval",
     "second_person_above": "so much money that two people approve it",
     "never_above": "more money than is ever offered",
+    "undo_needs_staff": "a colleague approves every undo",
 }
 """The limits of bot/actions/policy.py, in words for the person who decides."""
 
@@ -211,8 +212,8 @@ def moved(action: Action, case: Case) -> Card:
     return Card(line, (context(line),))
 
 
-def stuck(action: Action) -> Card:
-    """What staff have to find out."""
+def stuck(action: Action, *, can_undo: bool = False) -> Card:
+    """What staff have to find out. `can_undo` is whether they can have undone what went through."""
     title = escape(staff_title(action))
     words = f"*Please look: {title}*\nThe shop did not say whether this went through. Its key is `{action.key}`" + (
         f", its reference {escape(action.reference)}." if action.reference else "."
@@ -222,6 +223,7 @@ def stuck(action: Action) -> Card:
     buttons = actions(
         button(WAS_DONE, "It went through", action.button, style="primary"),
         button(WAS_NOT, "It did not", action.button),
+        *([button(UNDO, "Undo what did", action.button)] if can_undo else []),
         block_id="act",
     )
     return Card(words, (section(words), buttons))

@@ -20,7 +20,11 @@ KINDS = (
     "refund",
     "send_again",
     "change_customer_address",
+    "cancel_return",
+    "cancel_exchange",
+    "cancel_replacement",
 )
+UNDOES = {"cancel_return": "return_items", "cancel_exchange": "exchange_items", "cancel_replacement": "send_again"}
 NEEDS_REASON = ("return_items", "refund", "send_again")
 _REASONS = (
     "changed_mind",
@@ -142,8 +146,10 @@ class Clerk:
                 return self._exchange(order)
             case "refund":
                 return self._refund(order)
-            case _:
+            case "send_again":
                 return self._send_again(order)
+            case _:
+                return self._undo(order)
 
     def _cancel_order(self, order: Json) -> Plan:
         _expect(order, _OPEN)
@@ -274,6 +280,62 @@ class Clerk:
             order["sent_again_to"] = address
 
         return Plan(apply, lines=[_quoted(line, quantity) for line, quantity in pieces])
+
+    def _undo(self, order: Json) -> Plan:
+        """Take back what an earlier request with this key has done, once."""
+        undoes = self._arguments.get("undoes")
+        key = undoes.get("key") if isinstance(undoes, dict) else None
+        wanted = {"key": key, "kind": UNDOES[self._kind], "customer_id": self._customer}
+        found = next((each for each in self._records.ledger if {name: each[name] for name in wanted} == wanted), None)
+        if found is None or found["arguments"].get("order") != order["id"]:
+            raise Refused("not_found", "There is no such change of this order.", status=404)
+        if any((each["arguments"].get("undoes") or {}).get("key") == key for each in self._records.ledger):
+            raise Refused("wrong_status", "It is undone already.")
+        done: Json = found["arguments"]
+        match self._kind:
+            case "cancel_return":
+                return self._undo_return(order, done)
+            case "cancel_replacement":
+                pieces = [(_line(order, each["line"]), each["quantity"]) for each in done["lines"]]
+
+                def apply() -> None:
+                    for line, quantity in pieces:
+                        self._records.pieces[order["id"], line["id"]].sent_again -= quantity
+
+                return Plan(apply, lines=[_quoted(line, quantity) for line, quantity in pieces])
+            case _:
+                return self._undo_exchange(order, done, found.get("money"))
+
+    def _undo_return(self, order: Json, done: Json) -> Plan:
+        pieces = [(_line(order, each["line"]), each["quantity"]) for each in done["lines"]]
+
+        def apply() -> None:
+            self._keep(order, pieces)
+
+        return Plan(apply, lines=[_quoted(line, quantity) for line, quantity in pieces])
+
+    def _undo_exchange(self, order: Json, done: Json, moved: Json | None) -> Plan:
+        variants = {each["id"]: each for product in self._records.products.values() for each in product["variants"]}
+        swaps = [(_line(order, each["line"]), variants[each["variant"]]) for each in done["swaps"]]
+        difference = -moved["amount"] if moved else 0
+        if difference > 0:
+            raise Refused("not_allowed", "The difference was paid back, and cannot be asked for again.")
+
+        def apply() -> None:
+            self._settle(order, difference)
+            for line, variant in swaps:
+                self._take(variant, -line["quantity"])
+            self._keep(order, [(line, line["quantity"]) for line, _ in swaps])
+
+        lines = [_quoted(line, line["quantity"]) for line, _ in swaps]
+        to = " + ".join(part["label"] for part in order["payments"]) if difference else ""
+        return Plan(apply, difference, lines, to=to, when="5 to 7 days" if difference else "")
+
+    def _keep(self, order: Json, pieces: list[tuple[Json, int]]) -> None:
+        """The customer keeps what they would have sent back."""
+        self._send_back(order, [(line, -quantity) for line, quantity in pieces])
+        if not any(self._records.pieces[order["id"], line["id"]].returned for line in order["lines"]):
+            order["status"] = "delivered"
 
     def _plan_back(self, order: Json, amount: int, apply: Callable[[], None], pieces: list[tuple[Json, int]]) -> Plan:
         lines = [_quoted(line, quantity) for line, quantity in pieces]

@@ -15,6 +15,7 @@ import pytest
 
 from bot.conversation import ShopCustomer
 from bot.shops.actions import (
+    UNDOES,
     ActionBackend,
     ActionKind,
     ActionRequest,
@@ -25,6 +26,7 @@ from bot.shops.actions import (
     ProductBackend,
     Quote,
     Swap,
+    Undone,
 )
 from bot.shops.port import Address, Money, Order, OrderBackend
 from demo.shop.faults import Fault
@@ -89,7 +91,7 @@ class Stand:
     """How many requests have come in."""
     secret: str
     """What must not be in a request that is stored."""
-    kinds: Sequence[ActionKind] = tuple(EVERY_KIND)
+    kinds: Sequence[ActionKind] = (*EVERY_KIND, *UNDOES)
     """What the double can do."""
     keyless: Sequence[ActionKind] = ()
     """What the double does again if it is sent again."""
@@ -167,6 +169,32 @@ class ConnectorContract:
             assert now is not None
             assert now == found.order
             assert now.revision != action.order.revision
+
+    @pytest.mark.parametrize("kind", UNDOES)
+    async def test_what_was_done_is_undone_once_and_only_by_whose_it_is(self, stand: Stand, kind: ActionKind) -> None:
+        stand.skip_unless(kind)
+        first = await stand.prepare(UNDOES[kind], EVERY_KIND[UNDOES[kind]])
+        done = await first.send()
+        before = await stand.shop.get_order(CUSTOMER_A, first.arguments.order)
+        assert before is not None
+        arguments = Arguments(order=before.id, undoes=Undone(first.key, done.reference))
+        unknown = replace(arguments, undoes=Undone(str(uuid4()), "R-0"))
+        quote, key = Quote(None), str(uuid4())
+        refused = await stand.shop.send(
+            stand.shop.render(CUSTOMER_A, kind, before, unknown, quote=quote, key=str(uuid4()))
+        )
+        assert refused == Outcome("refused", reason="not_found")
+        foreign = replace(before, customer_id=CUSTOMER_B.id)
+        of_another = stand.shop.render(CUSTOMER_B, kind, foreign, arguments, quote=quote, key=str(uuid4()))
+        assert await stand.shop.send(of_another) == Outcome("refused", reason="not_found")
+        undoing = await stand.prepare(kind, arguments, key=key)
+        assert (await undoing.send()).state == (await undoing.send()).state == "done"
+        assert (await undoing.outcome()).state == "done"
+        again = await stand.shop.get_order(CUSTOMER_A, before.id)
+        assert again is not None
+        request = stand.shop.render(CUSTOMER_A, kind, again, arguments, quote=undoing.quote, key=str(uuid4()))
+        assert await stand.shop.send(request) == Outcome("refused", reason="wrong_status")
+        assert len(stand.changes()) == 2
 
     async def test_what_can_be_done_is_said_before_anything_is_offered(self, stand: Stand) -> None:
         kinds = await stand.shop.kinds()

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.shops.actions import ActionRequest, Arguments, Outcome, Quote
+from bot.shops.actions import UNDOES, ActionRequest, Arguments, Outcome, Quote
 from bot.shops.port import Money, Order, ShopUnavailable
+from bot.shops.quoting import QUOTED_ONLY
 from bot.shops.rest import ANSWER_LIMIT, RestShop, open_rest_shop
 from demo.ports import listening
 from demo.shop.server import Fault, Shop, open_shop
@@ -37,6 +38,7 @@ async def open_stand(*, has_quotes: bool) -> AsyncIterator[Stand]:
             changes=lambda: [entry["key"] for entry in double.records.ledger],
             requests=lambda: len(double.requests),
             secret=double.token,
+            kinds=[kind for kind in (*EVERY_KIND, *UNDOES) if has_quotes or kind not in QUOTED_ONLY],
         )
 
 

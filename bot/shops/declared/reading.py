@@ -37,7 +37,12 @@ _LOOK_UP_RECORDS = {
 }
 _ADDRESS = frozenset(f"address.{name}" for name in FIELDS["address"])
 _AMOUNT = frozenset({"amount.minor", "amount.decimal", "amount.currency"})
-_ACTION = _CUSTOMER | _ADDRESS | _AMOUNT | {"order.id", "order.revision", "payment_method.id", "reason"}
+_ACTION = (
+    _CUSTOMER
+    | _ADDRESS
+    | _AMOUNT
+    | {"order.id", "order.revision", "payment_method.id", "reason", "undone.key", "undone.reference"}
+)
 _LINE = frozenset({"line.id", "line.quantity", "line.product_id", "line.variant_id"})
 _ENTRIES = {"lines": _LINE, "swaps": _LINE | {"variant.id"}}
 _REASONS = frozenset(get_args(Reason))

@@ -38,7 +38,7 @@ from bot.shops.declared.records import DeclaredRecords
 from bot.shops.declared.templates import Scope, build_request
 from bot.shops.lookups import Lookups, check_action, check_customer, within
 from bot.shops.port import Address, Money, Order, ShopUnavailable
-from bot.shops.quoting import IRREVERSIBLE, check_quote
+from bot.shops.quoting import IRREVERSIBLE, QUOTED_ONLY, check_quote
 from bot.shops.transport import NotSent, Reply, Unanswered, open_transport
 from bot.shops.wire import one_line
 
@@ -105,6 +105,7 @@ class DeclaredShop(Lookups):
                 needs_reason=action.needs_reason,
             )
             for kind, action in self.file.actions.items()
+            if action.quote is not None or kind not in QUOTED_ONLY
         }
 
     async def quote(self, customer: ShopCustomer, kind: ActionKind, order: Order | None, arguments: Arguments) -> Quote:
@@ -347,6 +348,8 @@ def _scope(
         "reason": words.get(arguments.reason, words.get("other")) if words and arguments.reason else arguments.reason,
         "key": key,
     }
+    if arguments.undoes:
+        values |= {"undone.key": arguments.undoes.key, "undone.reference": arguments.undoes.reference}
     if amount:
         values |= {
             "amount.minor": abs(amount.minor),

@@ -29,6 +29,9 @@ TOLD_TO_STAFF: Mapping[Ended, str] = {
     "wrong_amount": "Nothing was changed: the amount must be more than zero, and at most what the customer agreed to.",
     "cannot_check": "The shop or Slack doesn't answer right now, so nothing was changed. Try again in a minute.",
     "not_possible": "Nothing was changed: the rules or the shop don't allow it.",
+    "under_way": "Nothing was prepared: another change of this order is under way.",
+    "undo_offered": "The customer is asked now. Then a colleague has to approve it. You read here how it ends.",
+    "undo_too_late": "Nothing was prepared: it is too late to undo this, or it is undone already.",
     "voted": "Thank you. One more person has to approve it.",
 }
 
@@ -84,6 +87,9 @@ class ActionSteps:
             ),
             "act.was_not": lambda item, _: self._by_staff(
                 item, lambda press: self.deciding.settle(press, was_done=False)
+            ),
+            "act.undo": lambda item, _: self._by_staff(
+                item, lambda press: self.deciding.undo(press, submission=item.id)
             ),
         }
 
