@@ -26,6 +26,8 @@ TOLD = (
     "images-refused-by-500",
     "images-refused-by-responses",
     "gateway",
+    "gemini-3",
+    "deepseek-v4",
 )
 """The families that the stand-in model, which looks for its instructions in their own place, can be behind."""
 
