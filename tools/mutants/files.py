@@ -70,7 +70,8 @@ TESTS = MappingProxyType(
         "bot/agent/loop.py": _tests("agent/test_loop", "agent/test_limits", "agent/test_resuming"),
         "bot/agent/patience.py": _tests("agent/test_late_loop", "agent/test_waiting"),
         "bot/agent/toolcalls.py": _tests(
-            *("agent/test_limits", "agent/test_loop", "agent/test_tools"), *("agent/test_probes", "agent/test_waiting")
+            *("agent/test_ledger", "agent/test_limits", "agent/test_loop", "agent/test_tools"),
+            *("agent/test_probes", "agent/test_waiting"),
         ),
     }
 )
