@@ -54,7 +54,8 @@ TESTS = MappingProxyType(
         "bot/cases/step.py": _tests("cases/test_cases", "turns/test_moving_cases"),
         # Outbox
         "bot/slack/outbox.py": _tests(
-            "slack/test_outbox", "cases/test_files", "slack/test_files", "turns/test_silence"
+            *("slack/test_sending_rows", "slack/test_outbox", "cases/test_files", "slack/test_files"),
+            "turns/test_silence",
         ),
         "bot/store/outbox.py": _tests(
             *("store/test_outbox_rows", "slack/test_outbox", "turns/test_journal", "turns/test_stale_buttons"),
