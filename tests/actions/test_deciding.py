@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 import pytest
+from sqlalchemy import update
 
 from bot.actions.deciding import Ended, Press
-from bot.conversation import ThreadRef
+from bot.conversation import Customer, ThreadRef
 from bot.shops.rest import open_rest_shop
-from bot.store import cases
+from bot.store import audit, cases, schema
 from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -143,3 +144,82 @@ async def test_who_takes_a_change_over_has_its_case_also_after_a_second_press(de
     assert await desk.presses("take over", replace(by_staff(action), user="UOTHER")) == "moved_on"
     assert (await desk.changing.find(action.ref)).state == "withdrawn"
     assert desk.shop.records.ledger == []
+
+
+async def test_a_yes_waits_until_the_shop_says_who_the_customer_is_and_counts_for_what_is_shown_now(
+    desk: Desk,
+) -> None:
+    action, deciding = await desk.offered(), desk.changing.deciding
+
+    async def silent(user: str) -> Customer:
+        return replace(await desk.changing.identify(user), shop=None, shop_silent=True)
+
+    assert await replace(deciding, identify=silent).confirm(by_customer(action)) == ("cannot_check", action)
+    stale = replace(by_customer(action), value=f"{action.ref}/{action.version + 1}")
+    assert await desk.presses("yes", stale) == "moved_on"
+    assert await desk.changing.find(action.ref) == action
+    assert await desk.presses("yes", by_customer(action)) == "confirmed"
+    assert (await desk.changing.find(action.ref)).state == "approving"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_an_offer_is_withdrawn_when_its_customer_is_another_one_to_the_shop(desk: Desk, is_there: bool) -> None:
+    async def another(user: str) -> Customer | None:
+        customer = await desk.changing.identify(user)
+        return replace(customer, shop=replace(CUSTOMER, id="another")) if is_there else None
+
+    action = await desk.offered()
+    ended, after = await replace(desk.changing.deciding, identify=another).confirm(by_customer(action))
+    assert after is not None
+    assert (ended, after.state, after.reason) == ("withdrawn", "withdrawn", "identity_changed")
+
+
+async def test_an_offer_is_withdrawn_when_people_have_the_conversation(desk: Desk) -> None:
+    action = await desk.offered()
+    customer = await desk.changing.identify("U1")
+    await desk.changing.cases.open(action.thread, customer, reason="upset", priority="medium")
+    ended, after = await desk.changing.deciding.confirm(by_customer(action))
+    assert after is not None
+    assert (ended, after.state, after.reason) == ("withdrawn", "withdrawn", "with_people")
+
+
+async def test_an_offer_whose_arguments_are_not_those_that_were_shown_is_withdrawn_and_reported(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    action = await desk.offered()
+    table = schema.action
+    async with desk.changing.database.transaction() as tx:
+        changed = update(table).where(table.c.ref == action.ref)
+        await tx.execute(changed.values(arguments={**action.arguments, "reason": "other"}))
+    ended, after = await desk.changing.deciding.confirm(by_customer(action))
+    assert after is not None
+    assert (ended, after.state, after.reason) == ("withdrawn", "withdrawn", "tampered")
+    assert "an action's arguments are not those that were shown" in caplog.messages
+    async with desk.changing.database.transaction() as tx:
+        noted = await audit.of_subject(tx, action.ref)
+    assert "action.tampered" in [entry.action for entry in noted]
+
+
+@pytest.mark.parametrize(("early", "ended"), [(0.5, ["confirmed", "approved"]), (0.0, ["expired", "expired"])])
+async def test_a_yes_and_a_vote_count_until_the_moment_they_are_due(
+    desk: Desk, early: float, ended: list[Ended]
+) -> None:
+    first, second = copies(desk.shop, 2)
+    offer = await offered(desk.changing, first)
+    asked = await asked_staff(desk.changing, second)
+    assert offer.due is not None
+    assert asked.due is not None
+    approving = replace(by_staff(asked), user=COLLEAGUE)
+    desk.clock.advance(asked.due - desk.clock.now() - early)
+    voted = await desk.presses("approve", approving)
+    desk.clock.advance(offer.due - desk.clock.now() - early)
+    assert [await desk.presses("yes", by_customer(offer)), voted] == ended
+
+
+async def test_only_an_action_that_got_stuck_is_settled_and_not_by_its_customer(desk: Desk) -> None:
+    action, settle = await desk.asked(), desk.changing.deciding.settle
+    press = by_staff(action)
+    assert (await settle(replace(press, value="ACT-0/1"), was_done=True))[0] == "unknown_action"
+    assert (await settle(replace(press, user="U1"), was_done=True))[0] == "own_action"
+    assert (await settle(press, was_done=True))[0] == "moved_on"
+    assert await desk.changing.find(action.ref) == action

@@ -13,6 +13,7 @@ from bot.actions.policy import (
     SEVERITY,
     DailySums,
     Judgement,
+    RuleOutcome,
     because_in,
     check_daily,
     is_desk_limit_reached,
@@ -76,7 +77,20 @@ def test_a_refusal_names_the_sentence_of_its_rule_and_every_rule_is_recorded() -
 
 def test_a_kind_that_the_policy_does_not_list_goes_to_a_person() -> None:
     for policy in (NO_POLICY, policy_of(kind="refund")):
-        assert said(policy, facts_of()).outcome == "person"
+        assert said(policy, facts_of()) == Judgement(
+            "person",
+            "",
+            (RuleOutcome("kind_allowed", "person", held=False),),
+            second_person=False,
+            fee=None,
+            missing="",
+        )
+
+
+def test_of_several_outcomes_the_most_severe_counts() -> None:
+    order = ["allow", "staff", "person", "ask", "refuse"]
+    assert sorted(SEVERITY, key=SEVERITY.__getitem__) == order
+    assert len({*SEVERITY.values()}) == len(order)
 
 
 def test_each_line_has_to_fulfil_a_rule_about_lines() -> None:
@@ -159,7 +173,8 @@ def test_an_order_with_two_currencies_goes_to_a_person() -> None:
 
 
 def test_staff_can_be_needed_always_for_all_kinds_or_for_one() -> None:
-    assert said(policy_of(staff="always"), facts_of()).outcome == "staff"
+    always = said(policy_of(staff="always"), facts_of())
+    assert (always.outcome, always.rules) == ("staff", (RuleOutcome("staff_always", "staff", held=False),))
     assert said(policy_of(staff="always", staff_for_kind="above_limit"), facts_of()).outcome == "allow"
     assert said(policy_of(staff_for_kind="always"), facts_of()).outcome == "staff"
     assert said(policy_of(DELIVERED, staff="always"), facts_of(order=order_with(status="shipped"))).outcome == "refuse"
@@ -205,6 +220,8 @@ DAILY = {
         (DailySums(0, 0, 60, 0), 0, "", "staff", True),
         (DailySums(0, 0, 0, 499999), -1, "EUR", "allow", False),
         (DailySums(0, 0, 0, 499999), -2, "EUR", "staff", True),
+        (DailySums(0, 0, 0, 500001), 900, "EUR", "allow", False),
+        (DailySums(0, 0, 0, 500001), 0, "EUR", "allow", False),
     ],
 )
 def test_what_is_done_in_a_time_has_limits(
