@@ -337,3 +337,37 @@ def test_the_reason_for_a_person_is_the_gravest_of_what_the_words_show() -> None
     assert policy.reason_to_call("I'm sick of this, get me your manager", None) == "upset"
     assert policy.reason_to_call("I'm sick of this, get me your manager", "harm") == "harm"
     assert policy.reason_to_call("I'm sick of this", None) is None
+
+
+QUESTIONS = (
+    "How do I pay?",
+    "Where do you ship?",
+    "Which cards do you take?",
+    "How long is the warranty?",
+    "What does express cost?",
+)
+
+
+def test_texts_are_split_or_shown_up_to_their_limits_and_not_beyond() -> None:
+    apart, compound = " ".join(QUESTIONS[:2]), " ".join(QUESTIONS)
+    assert [bool(policy.questions_apart(apart.ljust(length))) for length in (1_000, 1_001)] == [True, False]
+    assert [policy.is_compound(compound.ljust(length)) for length in (4_000, 4_001)] == [True, False]
+    back = "Which order do you mean?"
+    shown = [policy.is_grounded(back.ljust(length), "It broke", evidence=False) for length in (300, 301)]
+    assert shown == [True, False]
+
+
+def test_two_to_four_questions_are_answered_apart_and_more_make_a_message_compound() -> None:
+    for count in range(1, 6):
+        text = " ".join(QUESTIONS[:count])
+        assert policy.questions_apart(text) == (QUESTIONS[:count] if 2 <= count <= 4 else ())
+        assert policy.is_compound(text) is (count == 5)
+    request = "Please cancel my order ORD-12345."
+    assert policy.questions_apart(f"{QUESTIONS[0]} {QUESTIONS[1]} {request}") == ()
+    assert [policy.is_compound(" ".join((*QUESTIONS[:count], request))) for count in (1, 2, 3)] == [False, True, True]
+
+
+def test_a_question_has_three_words_and_one_that_refers_back_at_most_eight() -> None:
+    assert policy.questions_in("Is it? Where is it?") == ("Where is it?",)
+    assert policy.refers_back("And how long does it take to come?")
+    assert not policy.refers_back("And how long does it take to come here?")
