@@ -63,7 +63,10 @@ TESTS = MappingProxyType(
         ),
         # Stream
         "bot/slack/stream.py": _tests(
-            "slack/test_stream", "slack/test_stream_silence", "slack/test_stream_in_workspace"
+            "slack/test_stream",
+            "slack/test_stream_silence",
+            "slack/test_stream_property",
+            "slack/test_stream_in_workspace",
         ),
         "bot/slack/stream_record.py": _tests("slack/test_stream", "slack/test_stream_silence", "turns/test_journal"),
         "bot/slack/stream_text.py": _tests("slack/test_stream_text", "slack/test_stream"),
@@ -72,7 +75,7 @@ TESTS = MappingProxyType(
         "bot/agent/patience.py": _tests("agent/test_late_loop", "agent/test_waiting"),
         "bot/agent/toolcalls.py": _tests(
             *("agent/test_ledger", "agent/test_limits", "agent/test_loop", "agent/test_tools"),
-            *("agent/test_probes", "agent/test_waiting"),
+            *("agent/test_resuming", "agent/test_probes", "agent/test_waiting"),
         ),
     }
 )
