@@ -101,12 +101,13 @@ _FAMILIES = (
         thinks=True,
     ),
     Family(re.compile(r"gpt-oss(?:-[\w.-]*)?"), efforts=("low", "medium", "high"), thinks=True),
+    Family(re.compile(r"kimi-k(?:2\.[5-9]|2-thinking|[3-9])(?:-[\w.-]*)?"), refuses=_SAMPLING, thinks=True),
     Family(re.compile(r"deepseek-(?:v[4-9]|r1|reasoner|flash)(?:-[\w.-]*)?"), thinks=True),
 )
 _TAKES_IMAGES = re.compile(
     r"gpt-4o|gpt-4\.1|gpt-(?:[5-9]|\d\d)(?!.*(?:codex|audio))|o[134](?:-pro)?$|o4-mini|claude-|gemini-|gemma-?[3-9]"
     r"|pixtral|mistral-small-(?:250[3-9]|251\d|2[6-9]\d\d|3\.[1-9]|4)|mistral-medium-(?:\d{4}|3)"
-    r"|mistral-large-(?:2512|2[6-9]\d\d|3)|ministral-(?:3-)?\d{1,2}b-(?:.*-)?(?:2512|2[6-9]\d\d)|llama-?4|grok-[4-9]|.*(?:vl\b|vision|llava)"
+    r"|mistral-large-(?:2512|2[6-9]\d\d|3)|ministral-(?:3-)?\d{1,2}b-(?:.*-)?(?:2512|2[6-9]\d\d)|kimi-k(?:2\.[5-9]|[3-9])|llama-?4|grok-[4-9]|.*(?:vl\b|vision|llava)"
 )
 _LATEST_TAKES_IMAGES = re.compile(r"mistral-(?:small|medium|large)-latest|ministral-\d{1,2}b-latest")
 """The names of Mistral's own server. Without the end, they are of older models elsewhere."""

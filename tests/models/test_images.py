@@ -151,7 +151,10 @@ async def test_instructions_begin_the_words_where_the_system_has_no_role(server:
 
 
 def test_models_that_take_images_are_told_by_name() -> None:
-    take = ("gpt-6-luna", "gpt-4.1-mini", "openai/gpt-5-mini", "o3", "claude-haiku-5", "gemini-3-flash", "qwen2.5vl:7b")
+    take = [
+        *("gpt-6-luna", "gpt-4.1-mini", "openai/gpt-5-mini", "o3", "claude-haiku-5", "gemini-3-flash", "qwen2.5vl:7b"),
+        "kimi-k2.6",
+    ]
     assert [name for name in take if not takes_images(name)] == []
     of_mistral = ("mistral-medium-latest", "mistral-small-2603", "mistralai/Ministral-3-14B-Instruct-2512")
     assert [name for name in of_mistral if not takes_images(name)] == []

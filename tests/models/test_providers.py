@@ -31,7 +31,7 @@ def test_these_names_are_of_models_that_reason() -> None:
         *("o1", "o3", "o4-mini", "o3-2025-04-16", "gpt-5", "gpt-5-mini-2025-08-07", "gpt-5.4-nano", "gpt-6.2-astra"),
         *("gpt-10", "GPT-5", "ft:o4-mini-2025-04-16:shop::1", "openai/gpt-5.6-sol"),
         *("gemini-3.8-flash", "models/gemini-2.5-pro", "gemini-flash-latest", "deepseek-v4-flash", "gpt-oss:20b"),
-        *("claude-opus-5", "anthropic/claude-sonnet-5.5"),
+        *("claude-opus-5", "anthropic/claude-sonnet-5.5", "moonshotai/kimi-k2.5"),
     ]
     misses = [name for name in table if not reasons(name)]
     assert misses == []
