@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
+from sqlalchemy.ext.asyncio import create_async_engine
 
+from bot.store import database as databases
 from bot.store import leases, schema
 from bot.store.database import Database, open_database
 from tests import forkserver
+from tests.doubles.engines import sharing_statements
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.postgres import Postgres, open_postgres
 from tests.stories.prepared import VARIABLE
@@ -80,6 +83,14 @@ def forks() -> Iterator[None]:
     asyncio.create_subprocess_exec = forkserver.in_place_of(spawn)  # type: ignore[assignment]
     yield
     asyncio.create_subprocess_exec = spawn
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements() -> Iterator[None]:
+    """A statement is compiled once in a process, not for each of a thousand databases."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(databases, "create_async_engine", sharing_statements(create_async_engine))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

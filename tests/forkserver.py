@@ -48,7 +48,7 @@ IMPORTED = (
     "bot.app",
     "bot.cli.main",
     "bot.ingest.fleet",
-    "chromadb",
+    "chromadb.cli.cli",
     "demo.world",
     "knowledge.embedding.folder",
     "sqlalchemy.dialects.postgresql.asyncpg",
@@ -56,7 +56,8 @@ IMPORTED = (
 )
 """What a world imports sooner or later, here before it is forked."""
 BUILDER = "knowledge.build.process"
-FORKED = ("bot", "demo", BUILDER)
+CHROMA = "tests.doubles.chroma_run"
+FORKED = ("bot", "demo", BUILDER, CHROMA)
 """The modules that are run in a fork."""
 OPTIONS = {"stdin", "stdout", "stderr", "cwd", "env", "limit", "start_new_session", "preexec_fn"}
 """What may be asked of a fork. What runs before a program only sees to it that it dies with us, as a fork does."""

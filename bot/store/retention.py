@@ -110,6 +110,13 @@ async def begins(tx: AsyncConnection) -> float | None:
     return min((float(at) for at in found if at is not None), default=None)
 
 
+async def happens_next(tx: AsyncConnection, start: float) -> float | None:
+    """When, from then on, the next message was stored or case ended."""
+    columns = (schema.inbox.c.received_at, schema.kase.c.ended_at)
+    found = [(await tx.execute(select(func.min(column)).where(column >= start))).scalar_one() for column in columns]
+    return min((float(at) for at in found if at is not None), default=None)
+
+
 async def oldest_use(tx: AsyncConnection) -> float | None:
     """When a model was first used, as far as it is stored."""
     oldest: float | None = (await tx.execute(select(func.min(schema.spending.c.at)))).scalar_one()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from math import inf
 from typing import TypeVar
 
 from bot.clock import DAY, HOUR, WEEK, Clock
@@ -109,10 +110,16 @@ class RetentionSweep:
         for kind, days, counted in kinds:
             if not days:
                 continue
+            quiet_until = 0.0
             for start in await self._days(kind, days):
+                if start < quiet_until:
+                    continue
                 async with aclosing(self._ended_on(start)) as batches:
                     async for ended in batches:
                         counted += await self._counted(ended)
+                async with self._database.transaction() as tx:
+                    following = await retention.happens_next(tx, start + DAY)
+                quiet_until = inf if following is None else following - following % DAY
         if self._rule.delivery:
             async with aclosing(self._posts_before(DELIVERY, self._before(self._rule.delivery))) as batches:
                 async for _, posts in batches:

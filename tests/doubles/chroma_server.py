@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from demo.ports import free_port
 from knowledge.generations import ChromaCollection
 from knowledge.search.vectors import create
+from tests.forkserver import CHROMA
 from tests.patience import patience
 
 START_SECONDS = patience(60.0)
@@ -42,9 +43,9 @@ class ChromaServer:
     async def start(self) -> None:
         """Run it, and wait until it answers."""
         port = str(urlsplit(self.url).port)
-        command = (str(Path(sys.executable).with_name("chroma")), "run", "--path", str(self._folder), "--port", port)
+        command = ("-m", CHROMA, "run", "--path", str(self._folder), "--port", port, "--host", "127.0.0.1")
         self._process = await asyncio.create_subprocess_exec(
-            *command, "--host", "127.0.0.1", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+            *(sys.executable, *command), stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
         )
         begun = time.monotonic()
         while not _answers(self.url):

@@ -194,8 +194,9 @@ async def test_what_cannot_be_read_is_one_sentence_for_every_command_and_stays_a
         path.write_bytes(b"no database at all " * 400 if found == "something else" else b"")
     before = path.read_bytes() if path.exists() else None
     commands = [each for each in COMMANDS if each != "migrate"] + ["dead retry 1", "erase U0CUSTOMERA --yes"]
-    answers = await asyncio.gather(*(run(command, {"DATA_DIR": str(tmp_path)}) for command in commands))
-    for command, (status, out, err) in zip(commands, answers, strict=True):
+    _, answers, _ = await python("-c", ONE_AFTER_ANOTHER, *commands, environ={"DATA_DIR": str(tmp_path)})
+    for command, answer in zip(commands, answers.splitlines(), strict=True):
+        status, out, err = json.loads(answer)
         assert (status in (1, 2), out, len(err.splitlines())) == (True, "", 1), (command, out, err)
         assert told in err, (command, err)
     assert (path.read_bytes() if path.exists() else None) == before

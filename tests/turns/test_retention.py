@@ -12,14 +12,15 @@ from bench.big_desk import START, fill
 from bot.clock import DAY
 from bot.privacy.retention import Retention
 from bot.reporting.metrics import report_of
-from bot.store import cases, daily, retention, schedule, schema, spending
-from bot.store.database import Database
+from bot.store import cases, daily, inbox, retention, schedule, schema, spending
+from bot.store.database import Database, Transaction
 from bot.store.erasure import NO_LONGER_KEPT
 from bot.turns.retention import RetentionSweep
 from bot.turns.upkeep import Upkeep
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.patience import patience
+from tests.turns.arrivals import arrival
 from tests.turns.test_erasure import CANARY, Company, filled
 
 LASTING = {
@@ -184,6 +185,28 @@ async def test_what_would_go_is_counted_and_stays(company: Company) -> None:
     await sweep_of(company).sweep()
     due = await sweep_of(company).due()
     assert (due.words, due.delivery) == ({}, {})
+
+
+async def test_days_on_which_nothing_happened_take_a_count_no_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = (0, 1, 3_000, 20_000)
+    async with database.transaction() as tx:
+        for day in days:
+            there = arrival(f"{day}.1", channel=f"D{day}")
+            assert await inbox.add(tx, there, now=day * DAY + DAY - 1)
+        await tx.execute(update(schema.inbox).values(state="done"))
+    looks: list[float] = []
+    look = retention.happened_on
+
+    async def counted(tx: Transaction, start: float, **page: Any) -> retention.Happened:
+        looks.append(start)
+        return await look(tx, start, **page)
+
+    monkeypatch.setattr(retention, "happened_on", counted)
+    due = await RetentionSweep(database, ManualClock(21_000 * DAY), Retention()).due()
+    assert due.words["messages"] == len(days)
+    assert set(looks) == {day * DAY for day in days}
 
 
 async def test_one_process_sweeps_once_a_day(database: Database) -> None:
