@@ -121,6 +121,19 @@ async def test_an_amount_that_is_none_or_too_much_changes_nothing(changing: Chan
     assert await changing.find(asked.ref) == asked
 
 
+async def test_the_least_amount_is_a_cent_and_none_is_offered_to_somebody_who_is_gone(
+    changing: Changing, demo: Shop
+) -> None:
+    async def nobody(_user: str) -> None:
+        return None
+
+    asked = await asked_staff(changing, *copies(demo, 1))
+    press = Press(asked.button, "USTAFF", TEAM, AGENTS, "")
+    gone = replace(changing.deciding, identify=nobody)
+    assert await gone.change_amount(press, "0.01") == ("cannot_check", asked)
+    assert await changing.offer_less(asked, "USTAFF", "0.01") == "amount_changed"
+
+
 async def test_another_amount_is_shown_to_the_customer_and_sent_after_their_yes_alone(
     changing: Changing, demo: Shop
 ) -> None:
