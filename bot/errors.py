@@ -4,6 +4,7 @@ FrontdeskError
 ├── ConfigurationError   what an operator must fix before the program can run
 ├── StoreUnavailable     the database cannot be written: nothing is acknowledged
 ├── Unstorable           the database does not accept the value: trying again changes nothing
+├── CannotCopy           a backup, a restore or a move is not possible (bot/store/copying.py)
 ├── StoppedEarly         the process was asked to end before it was ready
 ├── Superseded           a later attempt works on the row: this attempt ends without a word
 ├── Silenced             a person has taken the thread: the assistant's words are not posted

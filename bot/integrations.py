@@ -11,7 +11,6 @@ only_one         the locks that keep a second process from the same folder and t
 """
 
 import asyncio
-import fcntl
 import logging
 import os
 import shutil
@@ -44,6 +43,7 @@ from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.library import Bases, Library
 from bot.help_center.source_list import read_sources
 from bot.language.sentences import load_sentences
+from bot.locks import locked
 from bot.models.families import ENDS
 from bot.models.prices import Prices, load_prices
 from bot.models.providers import Server, address_faults, find_card, key_is_refused, open_model, reasons, thinks
@@ -559,36 +559,12 @@ def only_one(settings: Settings) -> Iterator[None]:
     """Allow one process for each DATA_DIR, since its index has one owner, and one for each SQLite database, where two
     would answer everything twice. Processes on Postgres share the database and nothing else."""
     with ExitStack() as stack:
-        stack.enter_context(_locked(settings.data_dir / "frontdesk.lock", "DATA_DIR", settings.data_dir))
+        stack.enter_context(locked(settings.data_dir / "frontdesk.lock", "DATA_DIR", settings.data_dir))
         if not settings.is_shared:
             path = Path(settings.database.removeprefix(SQLITE))
             variable = "DATABASE_URL" if settings.database_url else "DATA_DIR"
-            stack.enter_context(_locked(Path(f"{path}.lock"), variable, path))
+            stack.enter_context(locked(Path(f"{path}.lock"), variable, path))
         yield
-
-
-@contextmanager
-def _locked(path: Path, variable: str, what: Path) -> Iterator[None]:
-    """Hold the lock at `path`, which ends with the process. The file says which process owns `what`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise ConfigurationError([f"{variable}: {error.filename} cannot be written ({error.strerror})"]) from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(lock, os.pwrite(lock, str(os.getpid()).encode(), 0))
-    except BlockingIOError:
-        owner = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
-        os.close(lock)
-        raise ConfigurationError([f"{variable}: another Frontdesk (process {owner}) runs on {what}"]) from None
-    except OSError as error:
-        os.close(lock)
-        raise ConfigurationError([f"{variable}: {path} cannot be written ({error.strerror})"]) from None
-    try:
-        yield
-    finally:
-        os.close(lock)
 
 
 def secret(value: SecretStr | None) -> str:

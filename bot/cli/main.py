@@ -1,5 +1,5 @@
-"""The command line: serve, work, check, desk, policy, procedures, shop, try, migrate, kb, cases, actions, turns,
-dead, cost, report, retention and erase.
+"""The command line: serve, work, check, desk, policy, procedures, shop, try, migrate, backup, restore, move, kb,
+cases, actions, turns, dead, cost, report, retention and erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -96,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     trying.add_argument("--locale", default="en-US", help="their Slack locale; en-US unless given")
     trying.add_argument("--country", default="", help="where they are, as DE; not known unless given")
     commands.add_parser("migrate", help="bring the database's schema up to date")
+    _add_copies(commands)
     _add_knowledge(commands)
     cases = commands.add_parser("cases", help="the cases with people").add_subparsers(
         dest="verb", required=True, metavar="VERB"
@@ -191,6 +192,16 @@ def _add_shop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     trying.add_argument("--action", metavar="KIND", help="what to prepare for the order, such as `cancel_order`")
     trying.add_argument("--arguments", default="{}", metavar="JSON", help='what else it needs: {"reason": "mistake"}')
     verbs.add_parser("schema", help="print the JSON schema of a connector's file")
+
+
+def _add_copies(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `backup`, `restore` and `move`."""
+    backup = commands.add_parser("backup", help="write a backup of the database while Frontdesk serves")
+    backup.add_argument("path", type=Path, help="the folder to make, as backups/2026-11-30")
+    restore = commands.add_parser("restore", help="put a backup into an empty database")
+    restore.add_argument("path", type=Path, help="the folder that `frontdesk backup` has made")
+    move = commands.add_parser("move", help="copy the database to an empty one, from SQLite to Postgres or back")
+    move.add_argument("--to", required=True, metavar="ADDRESS", help="the other database, as `DATABASE_URL` names it")
 
 
 def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -332,6 +343,18 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             return run_procedures(given, settings)
         case "migrate", _:
             return await _migrate(settings)
+        case "backup", _:
+            from bot.cli.backup import run as run_backup
+
+            return await run_backup(given, settings)
+        case "restore", _:
+            from bot.cli.restore import run as run_restore
+
+            return await run_restore(given, settings)
+        case "move", _:
+            from bot.cli.move import run as run_move
+
+            return await run_move(given, settings)
         case "kb", "try":
             from bot.cli.preview import run as run_preview
 

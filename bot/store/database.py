@@ -23,11 +23,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy import Connection, event, text
 from sqlalchemy.engine.interfaces import ExceptionContext
 from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError, StatementError
@@ -37,14 +32,12 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
 
 from bot.errors import ConfigurationError, StoreUnavailable, Unstorable
 from bot.failpoints import failpoint
-from bot.store import sqlite_file
+from bot.store import revisions, sqlite_file
 from bot.store.addresses import POSTGRES, SQLITE
 from bot.store.sqlite_connection import Connection as SqliteConnection
 from bot.store.statements import lock
 from bot.store.turnstile import Turnstile
 
-PRELIMINARY = "0010"
-"""The last revision before the migrations were joined into one. The joined migration upgrades it."""
 BUSY_MILLISECONDS = 10_000
 """How long a statement waits, in milliseconds, for another process's lock before it fails, on either database."""
 SCRUB_MILLISECONDS = 200
@@ -210,7 +203,7 @@ class Database:
                 if self._file is None:
                     # While this process waits for a table, all others queue behind it.
                     await connection.execute(text(f"set local lock_timeout = {BUSY_MILLISECONDS}"))
-                await connection.run_sync(_upgrade)
+                await connection.run_sync(revisions.upgrade)
                 failpoint("migrating")
         except StoreUnavailable as error:
             if self._file is None and _comes_back(error.__cause__):
@@ -259,14 +252,12 @@ async def open_kept(url: str, *, read_only: bool = True) -> AsyncIterator[Databa
     async with open_database(url, read_only=True) as looked_at, open_database(url, read_only=read_only) as database:
         try:
             async with looked_at.transaction() as tx:
-                present = await tx.run_sync(
-                    lambda connection: MigrationContext.configure(connection).get_current_revision()
-                )
+                present = await tx.run_sync(revisions.present)
             if present is None:
                 raise ConfigurationError(
                     ["no tables in this database: has Frontdesk run with this DATABASE_URL or DATA_DIR?"]
                 )
-            if present in _older():
+            if present in revisions.older():
                 raise ConfigurationError(
                     ["the database is of an older Frontdesk: `frontdesk migrate` brings it up to date"]
                 )
@@ -448,41 +439,11 @@ def _prepare_postgres(engine: AsyncEngine) -> None:
 
 def _secure(path: Path) -> None:
     """Check SQLite's file and copy it, if its schema is about to be changed."""
-    if sqlite_file.look(path) in _older():
+    if sqlite_file.look(path) in revisions.older():
         # A damaged file must not be changed. At all other starts nothing is changed.
         if damage := sqlite_file.Check(path).run():
             raise ConfigurationError([damage])
-        sqlite_file.copy_away(path, before=ScriptDirectory.from_config(_scripts()).get_current_head() or "")
-
-
-def _older() -> list[str]:
-    """The revisions before the current one."""
-    revisions = [each.revision for each in ScriptDirectory.from_config(_scripts()).walk_revisions()]
-    return [*revisions[1:], PRELIMINARY]
-
-
-def _upgrade(connection: Connection) -> None:
-    present = MigrationContext.configure(connection).get_current_revision()
-    if present == PRELIMINARY:
-        connection.execute(text("delete from alembic_version"))
-    elif present is not None and present < PRELIMINARY:
-        raise ConfigurationError(
-            ["the database is of a preliminary version that can no longer be upgraded: begin with a new one"]
-        )
-    config = _scripts()
-    config.attributes["connection"] = connection
-    try:
-        command.upgrade(config, "head")
-    except CommandError as error:
-        if "Can't locate revision" in str(error):
-            raise ConfigurationError(["the database was made by a newer Frontdesk: run that version"]) from None
-        raise
-
-
-def _scripts() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    return config
+        sqlite_file.copy_away(path, before=revisions.current())
 
 
 def _is_unavailable(error: DBAPIError) -> bool:

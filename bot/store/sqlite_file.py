@@ -2,6 +2,7 @@
 
 look        the revision of its schema; refuses a file whose revision cannot be read
 Check       check the whole file
+OnlineCopy  copy the whole file as it is at one moment, while it is used
 copy_away   make a copy beside it, before its schema is changed
 unusable    the message about a file that is sound but cannot be used
 """
@@ -14,11 +15,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from bot.errors import ConfigurationError, StoreUnavailable
+from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
 
+STEP_PAGES = 256
+"""The pages, of 4 kB each, that an online copy reads at a time."""
 _SURROUNDINGS = (
     *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM", "SQLITE_AUTH"),
     *("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_PROTOCOL", "SQLITE_NOMEM"),
@@ -101,6 +104,44 @@ class Check:
                 connection.interrupt()
 
 
+class OnlineCopy:
+    """A copy of the file as it was when the copy began, made in a thread while others read and write.
+
+    It is read in small steps within one transaction for reading. In WAL mode that keeps nobody from writing, and
+    nobody's writing makes it begin again. Until it is done, the write-ahead log grows by what is written meanwhile.
+    """
+
+    def __init__(self, path: Path, target: Path) -> None:
+        """`target` is made. If it exists, what is in it is replaced."""
+        self._path = path
+        self._target = target
+        self._is_ended = False
+
+    def run(self) -> None:
+        """Copy. The target is one file, without a write-ahead log, and on disk when this returns.
+
+        Raises:
+            sqlite3.Error: the file cannot be read, or the target cannot be written.
+            StoppedEarly: `end` was called.
+        """
+        self._target.touch(mode=0o600)
+        with closing(_open(self._path)) as source, closing(sqlite3.connect(self._target)) as target:
+            source.execute("begin")
+            source.execute("select count(*) from sqlite_master").fetchone()
+            source.backup(target, pages=STEP_PAGES, progress=self._go_on)
+            source.rollback()
+            target.execute("pragma journal_mode=delete").fetchone()
+        flush(self._target)
+
+    def end(self) -> None:
+        """Cancel the copy, from another thread. What is in the target then is of no use."""
+        self._is_ended = True
+
+    def _go_on(self, _status: int, _remaining: int, _total: int) -> None:
+        if self._is_ended:
+            raise StoppedEarly
+
+
 def copy_away(path: Path, *, before: str) -> Path:
     """Copy the database to `<name>.before-<revision>`. It can be used during that time. An older copy is replaced.
 
@@ -116,8 +157,8 @@ def copy_away(path: Path, *, before: str) -> Path:
             source.backup(target)
         shutil.copymode(path, partial)
         partial.replace(copy)
-        _flush(copy)
-        _flush(copy.parent)
+        flush(copy)
+        flush(copy.parent)
     except (sqlite3.Error, OSError) as error:
         partial.unlink(missing_ok=True)
         megabytes = path.stat().st_size / 1_000_000
@@ -159,7 +200,8 @@ def _sentence(path: Path, what: str, copies: list[Path]) -> str:
     )
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Have the file or folder on disk when this returns."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

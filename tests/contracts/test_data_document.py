@@ -6,6 +6,7 @@ import pytest
 
 from bot.privacy.retention import Retention
 from bot.store import schema
+from bot.store.copying import LEFT_BEHIND
 from tests.contracts.tree import read
 from tests.turns.test_erasure import IMPERSONAL
 from tests.turns.test_retention import LASTING
@@ -53,6 +54,11 @@ def test_what_names_or_quotes_a_customer_is_erased(table: str) -> None:
         and (column.name in PERSONAL or isinstance(column.type, schema.Words))
     ]
     assert not personal or TABLES[table][2] != "nothing", personal
+
+
+def test_what_a_move_leaves_behind_is_what_the_document_says() -> None:
+    """tests/store/test_moving.py moves the other tables."""
+    assert {table for table in TABLES if TABLES[table][4] == "no"} == LEFT_BEHIND
 
 
 def test_the_defaults_are_those_of_the_code() -> None:

@@ -1,9 +1,7 @@
-"""What a backup is worth: taken by the documented command while the product serves, put back after a crash."""
+"""What a backup is worth: taken while the product serves, put back after a crash."""
 
 import asyncio
 import re
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,22 +12,18 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RETURNS = "How do I return an item?"
 PERSON = "I want to talk to a real person"
-BACKUPS = Path(__file__).parents[2] / "docs" / "guides" / "backups.md"
 
 
-async def back_up(data: Path, to: Path) -> None:
-    """Run the command that the document gives."""
-    found = re.search(r"^python3 -c '(.+)' data/frontdesk.db (\S+)$", BACKUPS.read_text("utf-8"), re.MULTILINE)
-    assert found is not None
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", found[1], str(data / "frontdesk.db"), str(to))
-    assert await process.wait() == 0
+async def run(world: World, *command: str) -> None:
+    status, told = await run_product(product_environment(world, world.data), *command)
+    assert status == 0, told
 
 
-def put_back(data: Path, backup: Path) -> None:
-    """As the document says."""
-    for path in data.glob("frontdesk.db*"):
+async def put_back(world: World, backup: Path) -> None:
+    """As docs/guides/backups.md says."""
+    for path in world.data.glob("frontdesk.db*"):
         path.unlink()
-    shutil.copy(backup, data / "frontdesk.db")
+    await run(world, "restore", str(backup))
 
 
 async def test_a_backup_that_was_taken_while_it_served_is_put_back_and_nothing_is_said_twice(tmp_path: Path) -> None:
@@ -42,13 +36,13 @@ async def test_a_backup_that_was_taken_while_it_served_is_put_back_and_nothing_i
         await world.other_customer.reads(answered)
         running = await world.other_customer.says(RETURNS)
         await world.under_way(running, having="Sign in")
-        await back_up(world.data, tmp_path / "backup.db")
+        await run(world, "backup", str(tmp_path / "backup"))
         await world.other_customer.reads(running)
         lost = await world.third_customer.says(PERSON)
         await world.third_customer.reads(lost, having=lambda seen: "FD-1002" in seen.text)
 
         await world.bot("kill")
-        put_back(world.data, tmp_path / "backup.db")
+        await put_back(world, tmp_path / "backup")
         await world.bot("restart")
         async with asyncio.timeout(PATIENCE):
             while (await world.health())["status"] != 200:
