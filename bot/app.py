@@ -103,6 +103,7 @@ from bot.procedures.file import Procedures, read_procedures
 from bot.procedures.running import ProcedureRuns
 from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
+from bot.reporting.work_waiting import WorkWaiting
 from bot.settings import Settings
 from bot.shops.actions import Shop
 from bot.slack.api.transport import Identity
@@ -897,6 +898,7 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
                 _start(app.background, app.runs.run())
             _start(app.background, warm_up(app.models))
         _start(app.background, app.upkeep.run())
+        _start(app.background, WorkWaiting(app.database, app.clock, app.metrics).run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):
             ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}

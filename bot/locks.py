@@ -1,12 +1,20 @@
-"""Locks that keep two processes from the same files. The system lets go of them when their process ends."""
+"""Locks that keep two processes from the same files. The system lets go of them when their process ends.
+
+locked     hold a lock, or refuse
+owner_of   who holds it
+"""
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bot.errors import ConfigurationError
+
+TRIES = 3
+BETWEEN_TRIES = 0.02
 
 
 @contextmanager
@@ -22,7 +30,7 @@ def locked(path: Path, variable: str, what: Path) -> Iterator[None]:
     except OSError as error:
         raise ConfigurationError([f"{variable}: {error.filename} cannot be written ({error.strerror})"]) from None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(lock)
         os.ftruncate(lock, os.pwrite(lock, str(os.getpid()).encode(), 0))
     except BlockingIOError:
         owner = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
@@ -35,3 +43,28 @@ def locked(path: Path, variable: str, what: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def _take(lock: int) -> None:
+    """Take the lock. `owner_of` can hold it for a moment."""
+    for _ in range(TRIES):
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(BETWEEN_TRIES)
+    return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def owner_of(path: Path) -> str | None:
+    """The id of the process that holds the lock at `path`. None if nobody does."""
+    try:
+        lock = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+    finally:
+        os.close(lock)
+    return None

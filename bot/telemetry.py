@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from importlib.metadata import version
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
@@ -282,7 +283,25 @@ class Metrics:
             ["model"],
             registry=self._registry,
         )
+        self._waiting = Gauge(
+            "frontdesk_waiting",
+            "What waits: messages, posts, unclaimed cases, stuck changes",
+            ["what"],
+            registry=self._registry,
+        )
+        self._waiting_seconds = Gauge(
+            "frontdesk_waiting_seconds", "For how long the oldest of them waits", ["what"], registry=self._registry
+        )
+        self._loop_late = Histogram(
+            "frontdesk_loop_late_seconds",
+            "How late the event loop wakes up, once a second",
+            registry=self._registry,
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+        )
+        self._build = Gauge("frontdesk_build_info", "1; the release is a label", ["version"], registry=self._registry)
+        self._build.labels(version("frontdesk")).set(1)
         self._registry.register(_LinesDropped())
+        ProcessCollector(registry=self._registry)
 
     def turn_finished(self, kind: str, ended: str, seconds: float) -> None:
         """A row was closed."""
@@ -366,6 +385,15 @@ class Metrics:
         """The number of changes in each state that is no end."""
         for state, number in counts.items():
             self._actions_open.labels(state).set(number)
+
+    def waits(self, what: str, number: int, seconds: float) -> None:
+        """So many of them wait, and the oldest for so long."""
+        self._waiting.labels(what).set(number)
+        self._waiting_seconds.labels(what).set(max(0.0, seconds))
+
+    def loop_was_late(self, seconds: float) -> None:
+        """The event loop woke up so much later than it should have."""
+        self._loop_late.observe(max(0.0, seconds))
 
     def procedure_begun(self, procedure: str) -> None:
         """A procedure began."""

@@ -1,5 +1,5 @@
-"""The command line: serve, work, check, desk, policy, procedures, shop, try, migrate, backup, restore, move, kb,
-cases, actions, turns, dead, cost, report, retention and erase.
+"""The command line: serve, work, check, doctor, desk, policy, procedures, shop, try, migrate, backup, restore, move,
+kb, cases, actions, turns, dead, cost, report, retention and erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -85,6 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands.add_parser("work", help="only work on what other processes have taken; needs Postgres")
     commands.add_parser("check", help="say what is missing or wrong, all at once")
+    commands.add_parser("doctor", help="say what waits, since when, and what needs a person")
     _add_desk(commands)
     _add_policy(commands)
     _add_procedures(commands)
@@ -321,6 +322,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             if not faults:
                 faults, told = await try_models(settings)
             return _tell(faults, [] if faults else [*misspelt(os.environ), *notes(settings), *told])
+        case "doctor", _:
+            from bot.cli.doctor import run as run_doctor
+
+            return await run_doctor(given, settings)
         case "try", _:
             from bot.cli.trying import run as run_try
 

@@ -20,6 +20,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/report.py",
     "bot/cli/actions.py",
     "bot/cli/backup.py",
+    "bot/cli/doctor.py",
     "bot/cli/restore.py",
     "bot/cli/move.py",
     "bot/cli/cases.py",

@@ -78,10 +78,11 @@ async def test_a_backup_of_a_serving_desk_is_of_one_moment(
     monkeypatch.setattr(sqlite_file, "STEP_PAGES", 1)
     await fill_all(database)
     changes = 0
+    over = asyncio.Event()
 
     async def change() -> None:
         nonlocal changes
-        while True:
+        while not over.is_set():
             async with database.transaction() as tx:
                 for key in ("left", "right"):
                     await tx.execute(schema.pace.delete().where(schema.pace.c.key == key))
@@ -99,7 +100,8 @@ async def test_a_backup_of_a_serving_desk_is_of_one_moment(
             assert len(set(found)) == 1
             assert changes >= found[0][0] >= before - 1
     finally:
-        changing.cancel()
+        over.set()
+        await changing
 
 
 async def test_a_backup_has_a_name_of_its_own(database: Database, database_url: str, tmp_path: Path) -> None:
