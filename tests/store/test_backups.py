@@ -11,6 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command as alembic
+from sqlalchemy import create_engine
 
 from bot.locks import locked
 from bot.store import backups, leases, limits, revisions, schema, sqlite_file
@@ -210,24 +212,25 @@ async def test_turns_that_an_earlier_fleet_has_finished_are_in_the_way(
         await restored(tmp_path / "backup", postgres_url, tmp_path)
 
 
+def older_file(path: Path) -> None:
+    """A file with a row, as the release before this one would have left it."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        config = revisions._scripts()
+        config.attributes["connection"] = connection
+        alembic.upgrade(config, revisions.older()[0])
+        connection.execute(schema.pause.insert().values(channel="C1", by="U1", at=1.0))
+    engine.dispose()
+
+
 async def test_an_older_backup_is_brought_up_to_date_on_its_way_to_postgres(
-    migrated_file: Path, postgres_url: str, tmp_path: Path
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The revision after its own made the table `daily`."""
-    old = tmp_path / "old.db"
-    shutil.copy(migrated_file, old)
-    with closing(sqlite3.connect(old)) as connection:
-        connection.execute("insert into pause (channel, by, at) values ('C1', 'U1', 1.0)")
-        connection.commit()
-    await written(sqlite_url(old), tmp_path / "backup")
-    file = tmp_path / "backup" / DATABASE
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("drop table daily")
-        connection.execute("drop index ix_case_ended")
-        connection.execute("update alembic_version set version_num = '0017'")
-        connection.commit()
-    _edit(schema="0017", bytes=file.stat().st_size, sha256=backups._digest(file))(tmp_path / "backup")
-    assert "0017" in revisions.older()
+    older_file(tmp_path / "old.db")
+    with monkeypatch.context() as before:
+        before.setattr(revisions, "older", list)
+        manifest = await written(sqlite_url(tmp_path / "old.db"), tmp_path / "backup")
+    assert manifest.schema in revisions.older()
     await restored(tmp_path / "backup", postgres_url, tmp_path)
     assert len((await rows_at(postgres_url))["pause"]) == 1
 
