@@ -16,7 +16,7 @@ power unless it comes from the message that was posted for this action.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from bot.actions import action as steps
@@ -30,8 +30,9 @@ from bot.actions.stepping import ActionStepping, note
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import DAY
-from bot.conversation import Customer
+from bot.conversation import Customer, ThreadRef
 from bot.failpoints import failpoint
+from bot.language.languages import Language
 from bot.language.sentences import language_for
 from bot.shops.actions import UNDONE_BY, ActionKind, Arguments, Undone
 from bot.shops.port import ShopUnavailable, read_money
@@ -40,6 +41,7 @@ from bot.store import actions, cases, outbox
 from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.store.database import Transaction
+from bot.store.outbox import Outgoing
 from bot.store.statements import lock
 from bot.views.action_cards import is_amount_changeable, staff_title
 
@@ -180,7 +182,7 @@ class Deciding:
         customer = await self.identify(case.customer)
         if customer is not None and customer.shop_silent:
             raise ShopUnavailable("the shop does not say who the customer is")
-        if customer is None or customer.shop is None or not case.thread.is_direct or customer.user == user:
+        if customer is None or customer.shop is None or customer.user == user:
             return Prepared("not_offered")
         origin, language = f"case/{case.id}/{submission}", language_for(case.language)
         async with self.stepping.database.transaction() as tx:
@@ -192,6 +194,7 @@ class Deciding:
         prepared = await self.preparing.prepare(wanted, kind, arguments)
         if prepared.action is None or prepared.state != "offered":
             return prepared
+        place = case.thread if case.thread.is_direct else await self._open_private(case, origin, language)
         rules = self.preparing.judging.policy().file.actions.get(kind)
         is_asked = rules is None or rules.customer_yes == "needed" or prepared.action.money >= 0
         async with self.stepping.database.transaction() as tx:
@@ -200,10 +203,12 @@ class Deciding:
             action = await actions.find(tx, prepared.action.ref)
             if action is None or action.state != "offered":
                 return Prepared("offered", action)
+            if action.thread != place:
+                action = await actions.change(tx, action, replace(action, thread=place)) or action
             if action.undoes:
                 await self._replace_by_undo(tx, action, user)
             if is_asked:
-                await self.preparing.show(tx, origin, case.thread, None, language=language)
+                await self.preparing.show(tx, origin, place, None, language=language)
             elif await actions.is_taken(tx, action.subject):
                 return Prepared("under_way")
             else:
@@ -212,6 +217,18 @@ class Deciding:
         self.stepping.outbox.wake()
         self.runner.begin(action)
         return Prepared("offered", action)
+
+    async def _open_private(self, case: Case, origin: str, language: Language) -> ThreadRef:
+        """A thread in the direct messages of a customer who asked in a channel. The channel sees that there is one."""
+        channel = await self.cases.directory.open_dm(case.customer)
+        say = self.stepping.messages.sentences.say
+        opening = {"text": say(language, "private_opening", channel=f"<#{case.thread.channel}>")}
+        root = await self.stepping.outbox.deliver(Outgoing(f"{origin}/private", "post", channel, opening))
+        told = {"text": say(language, "action_sent_privately")}
+        row = Outgoing(f"{origin}/private/told", "post", case.thread.channel, told, thread_ts=case.thread.ts)
+        async with self.stepping.database.transaction() as tx:
+            await outbox.add(tx, row, now=self.stepping.clock.now())
+        return ThreadRef(case.thread.team, channel, root)
 
     async def _needs_staff(self, tx: Transaction, action: Action, *, now: float) -> str:
         """Why staff must agree, in words for them. Empty if nobody needs to."""

@@ -6,8 +6,9 @@ ChangeDialogs  in a case: which change to prepare, of which order, and then the 
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, get_args
 
+from bot.actions.checking import OF_SWAPS
 from bot.actions.deciding import Press
 from bot.actions.executing import Identify
 from bot.actions.judging import Judging
@@ -15,14 +16,15 @@ from bot.actions.policy_file import Policy
 from bot.cases.buttons import BUTTONS
 from bot.cases.dialogs import About, Dialogs
 from bot.conversation import ShopCustomer
-from bot.shops.actions import ActionKind
-from bot.shops.port import ShopUnavailable
+from bot.shops.actions import UNDOES, ActionKind
+from bot.shops.port import Order, ShopUnavailable, Variant
 from bot.slack.blocks import Block
 from bot.store import actions
 from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.views import dialogs
 from bot.views.action_cards import staff_standing
+from bot.views.dialogs import WITH_METHOD, Choices
 
 NO_SUCH_ACTION = "Frontdesk can't find this change. Nothing was done."
 ASKING = "Asking the shop…"
@@ -30,8 +32,12 @@ NO_ORDERS = "The shop knows no orders of this customer, or doesn't know the cust
 SHOP_SILENT = "The shop doesn't answer right now. Close this, and try again in a minute."
 CHOOSE = "choose.change"
 """The dialog in which staff choose a change and an order."""
-PREPARED_KINDS: tuple[ActionKind, ...] = ("refund", "return_items", "send_again", "cancel_order", "cancel_lines")
-"""The kinds that staff can prepare: those that need no address, no variant and no payment method."""
+PREPARED_KINDS: tuple[ActionKind, ...] = tuple(kind for kind in get_args(ActionKind) if kind not in UNDOES)
+"""The kinds that staff can prepare. What undoes another action is prepared from that one's card."""
+NO_CHOICES = "The shop has nothing that the articles of this order could be changed to."
+NO_METHODS = "The shop knows no payment methods of this customer."
+MAX_PRODUCTS = 10
+"""The lines whose variants the shop is asked for."""
 MAX_ORDERS = 25
 """The orders to choose from, the newest first."""
 
@@ -129,7 +135,25 @@ class ChangeDialogs:
         whole = replace(about, case=f"{case.ref}/{kind}/{order.id}/{order.total.currency}")
         rules = self.judging.policy().file.actions.get(kind)
         is_at_once = rules is not None and rules.customer_yes == "not_needed"
-        return dialogs.change(case, kind=kind, order=order, is_at_once=is_at_once, about=str(whole))
+        choices = await self._choices(shop, kind, order)
+        if isinstance(choices, str):
+            return choices
+        return dialogs.change(case, kind=kind, order=order, choices=choices, is_at_once=is_at_once, about=str(whole))
+
+    async def _choices(self, shop: ShopCustomer, kind: ActionKind, order: Order) -> Choices | str:
+        """The variants and payment methods to choose from, or the sentence that says that there are none."""
+        variants: dict[str, tuple[Variant, ...]] = {}
+        if kind in OF_SWAPS:
+            for line in order.lines[:MAX_PRODUCTS]:
+                product = await self.judging.shop.get_product(shop, line.product_id) if line.product_id else None
+                found = product.variants if product else ()
+                others = tuple(each for each in found if each.id != line.variant_id and each.available != 0)
+                if others:
+                    variants[line.id] = others
+            if not variants:
+                return NO_CHOICES
+        methods = await self.judging.shop.payment_methods(shop) if kind in WITH_METHOD else ()
+        return NO_METHODS if kind == "change_order_payment" and not methods else Choices(variants, methods)
 
 
 def can_prepare(policy: Policy) -> bool:

@@ -6,11 +6,12 @@ trust it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from bot.desk_file.model import DeskFile
 from bot.shops.actions import ActionKind, Reason
-from bot.shops.port import Money, Order, OrderLine, minor_digits
+from bot.shops.port import Address, Money, Order, OrderLine, PaymentMethod, Variant, minor_digits
 from bot.slack.blocks import Block, capped, context, plain, section
 from bot.slack.mrkdwn import escape
 from bot.store.actions import Action
@@ -25,6 +26,20 @@ DRAFT_LIMIT = 3_000
 """The most characters of a reply. Slack accepts no more in a field."""
 SUGGEST = "suggest"
 """The value of `kb` if it is ticked."""
+WITH_METHOD: frozenset[ActionKind] = frozenset({"change_order_payment", "change_order_items", "exchange_items"})
+WITH_ADDRESS: frozenset[ActionKind] = frozenset({"change_order_address", "change_customer_address"})
+WITHOUT_REASON: frozenset[ActionKind] = WITH_ADDRESS | {"change_order_items", "change_order_payment"}
+VARIANTS_SHOWN = 30
+ADDRESS_PARTS = (
+    ("name", "Name", False),
+    ("line1", "Street and number", False),
+    ("line2", "Second line", True),
+    ("postal_code", "Postal code", True),
+    ("city", "City", False),
+    ("region", "Region", True),
+    ("country", "Country", False),
+)
+"""Each part of an address, its label, and whether it can be left out."""
 WITH_LINES = frozenset({"cancel_lines", "return_items", "send_again", "refund"})
 """The kinds of changes for which staff choose pieces."""
 LINES_ASKED = 40
@@ -35,6 +50,15 @@ TITLE_LIMIT = 150
 QUESTION_LIMIT = 400
 ANSWER_LIMIT = 2_400
 """The most characters of an article's parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the shop offers for a change."""
+
+    variants: Mapping[str, Sequence[Variant]] = field(default_factory=dict)
+    """Line -> what it can become."""
+    methods: Sequence[PaymentMethod] = ()
 
 
 def hand_back(case: Case, *, about: str) -> Block:
@@ -152,8 +176,12 @@ def which_change(case: Case, *, kinds: Sequence[str], orders: Sequence[Order], a
     )
 
 
-def change(case: Case, *, kind: ActionKind, order: Order, is_at_once: bool, about: str) -> Block:
-    """Fill in a change: `line/…` has the pieces of a line, `amount` what goes back instead, and `reason` why."""
+def change(case: Case, *, kind: ActionKind, order: Order, choices: Choices, is_at_once: bool, about: str) -> Block:
+    """Fill in a change.
+
+    `line/…` has the pieces of a line, `swap/…` the variant that a line becomes, `method` a payment method, `address/…`
+    the parts of an address, `amount` what goes back instead of articles, and `reason` why.
+    """
     words = f"{kind.replace('_', ' ').capitalize()} · {order.id} · {order.total}. " + (
         "This is made at once: the rules ask for no yes of the customer."
         if is_at_once
@@ -171,9 +199,40 @@ def change(case: Case, *, kind: ActionKind, order: Order, is_at_once: bool, abou
         context(escape(words)),
         *lines,
         *(amounts if kind == "refund" and most.minor > 0 else []),
-        _select("reason", "Why?", reasons, optional=False),
+        *_swaps(order, choices),
+        *_methods(kind, choices),
+        *(_address(order.address if kind == "change_order_address" else None) if kind in WITH_ADDRESS else []),
+        *([] if kind in WITHOUT_REASON else [_select("reason", "Why?", reasons, optional=False)]),
         about=about,
     )
+
+
+def _swaps(order: Order, choices: Choices) -> list[Block]:
+    """What each line becomes. None chosen: the line stays as it is."""
+    blocks = []
+    for line in order.lines:
+        if variants := choices.variants.get(line.id):
+            known = {each.id: f"{each.title} · {each.price}" for each in variants[:VARIANTS_SHOWN]}
+            blocks.append(_select(f"swap/{line.id}", capped(f"{line.title} × {line.quantity} becomes", 150), known))
+    return blocks
+
+
+def _methods(kind: ActionKind, choices: Choices) -> list[Block]:
+    if not choices.methods:
+        return []
+    known = {each.method_id: each.label for each in choices.methods[:VARIANTS_SHOWN]}
+    label = "Pay with" if kind == "change_order_payment" else "A difference is paid with, or goes back to"
+    return [_select("method", label, known, optional=kind != "change_order_payment")]
+
+
+def _address(present: Address | None) -> list[Block]:
+    """The parts of an address. What the order has now is filled in."""
+    return [
+        _text(
+            f"address/{part}", label, most=100, optional=is_optional, initial=getattr(present, part) if present else ""
+        )
+        for part, label, is_optional in ADDRESS_PARTS
+    ]
 
 
 def refusal(action: Action, *, about: str) -> Block:

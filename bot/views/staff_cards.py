@@ -127,7 +127,7 @@ def case_card(
         case "waiting" | "out_of_hours":
             return _waiting_card(case)
         case "human":
-            return _claimed_card(case, reply_due, prepares=prepares and case.thread.is_direct)
+            return _claimed_card(case, reply_due, prepares=prepares)
         case "merged":
             return _merged_card(case, by)
         case _:

@@ -8,7 +8,19 @@ import pytest_asyncio
 from bot.language.languages import DEFAULT
 from tests.stories.conftest import PACE
 from tests.stories.stage import Stage
-from tests.stories.test_actions import DELIVERED, DETAILS, SENTENCES, ends, offered, prepares, said, told_in_case
+from tests.stories.test_actions import (
+    DELIVERED,
+    DETAILS,
+    ORDER,
+    SENTENCES,
+    claimed_case,
+    ends,
+    offered,
+    prepare,
+    prepares,
+    said,
+    told_in_case,
+)
 from tests.stories.world import Json, Post, Seen, World, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -22,7 +34,22 @@ actions:
     rules:
       - {id: arrived, fact: order.status, one_of: [delivered, return_requested], else: refuse, because: not_arrived}
     undo: {hours: 2}
+  exchange_items: {rules: []}
+  change_order_address: {rules: []}
+  change_order_payment: {rules: []}
 """
+CHANNEL = "C0SUPPORT"
+
+
+async def claim(world: World, card: Seen) -> Seen:
+    """The card of the case, which Agent A has claimed."""
+    await world.staff.presses(card, "case.claim")
+
+    def is_claimed(state: Json) -> Seen | None:
+        shown = (seen for seen in seen_in(state, card.channel) if seen.ts == card.ts)
+        return next((seen for seen in shown if "case.prepare" in seen.buttons), None)
+
+    return await world.until(is_claimed, what="a claimed case", channel=card.channel)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -89,4 +116,47 @@ async def test_staff_offer_to_undo_what_went_through_in_part_and_nobody_else_can
 
     await world.until(is_too_late, what="that it is undone")
     assert await world.shop_has_done() == before + 1
+    await world.hands_all_back()
+
+
+async def test_a_change_for_a_customer_who_asked_in_a_channel_is_shown_to_them_alone(world: World) -> None:
+    asked = await world.customer.says("<@U0FRONTDESK> I want to talk to a person", to=CHANNEL)
+    card = await claim(world, await world.card_of(asked))
+    new = {"name": "Customer A", "line1": "2 Mill Street", "city": "Salem", "postal_code": "97301", "country": "US"}
+    inputs = {f"address/{part}": text for part, text in new.items()}
+    await prepare(world, card, "change_order_address", ORDER, **inputs)
+    await world.customer.reads(asked, having=lambda seen: said("action_sent_privately") in seen.text)
+
+    def is_shown(state: Json) -> Seen | None:
+        shown = seen_in(state, world.customer.direct)
+        return next((seen for seen in shown if "act.yes" in seen.buttons and "2 Mill Street" in seen.text), None)
+
+    preview = await world.until(is_shown, what="the preview", channel=world.customer.direct)
+    in_channel = " ".join(seen.text for seen in await world.posts(CHANNEL))
+    assert ORDER not in in_channel
+    assert "Mill Street" not in in_channel
+    await world.customer.presses(preview, "act.yes")
+    await told_in_case(world, card, "is done")
+    assert (await world.shop_order(ORDER))["address"]["line1"] == "2 Mill Street"
+    in_channel = " ".join(seen.text for seen in await world.posts(CHANNEL))
+    assert ORDER not in in_channel
+    await world.hands_all_back()
+
+
+async def test_staff_prepare_an_exchange_and_another_payment_method(world: World) -> None:
+    asked, card = await claimed_case(world)
+    swap = {"swap/1": "var_talus_40_mid", "method": "pm_a_gift", "reason": "wrong_item"}
+    await prepare(world, card, "exchange_items", DELIVERED, **swap)
+    preview = await world.customer.reads(asked, having=lambda seen: "act.yes" in seen.buttons)
+    assert said("action_ask_exchange_items", order=DELIVERED) in preview.text
+    await world.customer.presses(preview, "act.yes")
+    await world.customer.reads(
+        asked, having=lambda seen: said("action_done_exchange_items", order=DELIVERED) in seen.text
+    )
+    await prepare(world, card, "change_order_payment", ORDER, method="pm_a_wallet")
+    preview = await world.customer.reads(
+        asked, having=lambda seen: "act.yes" in seen.buttons and said("action_colleague_prepared") in seen.text
+    )
+    await world.customer.presses(preview, "act.no")
+    await told_in_case(world, card, "is declined")
     await world.hands_all_back()

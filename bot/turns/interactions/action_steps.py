@@ -11,6 +11,7 @@ from bot.actions.dialogs import PREPARED_KINDS
 from bot.actions.preparing import Prepared
 from bot.cases.case import owned
 from bot.conversation import Customer
+from bot.desk.changes import NewAddress, address_of
 from bot.language.sentences import Sentences, language_for
 from bot.shops.actions import ActionKind, Arguments
 from bot.shops.port import ShopUnavailable, read_money
@@ -19,6 +20,7 @@ from bot.store.actions import Action
 from bot.store.inbox import InboxItem
 from bot.turns.interactions.replies import Replies, Step, field, number
 from bot.views.action_cards import staff_standing, standing
+from bot.views.dialogs import WITH_ADDRESS
 
 Decide = Callable[[Press], Awaitable[tuple[Ended, Action | None]]]
 
@@ -49,7 +51,7 @@ PREPARED: Mapping[str, str] = {
     "person": "Nothing was prepared: the rules or the shop leave this to people. Do it in your shop.",
     "under_way": "Nothing was prepared: another change of this order is under way.",
     "too_many": "Nothing was prepared: the customer has too many open offers.",
-    "missing": "Nothing was prepared: check the pieces, the amount and the reason.",
+    "missing": "Nothing was prepared: something is missing or does not fit. Check what you filled in.",
 }
 
 
@@ -176,15 +178,25 @@ def _arguments(item: InboxItem, kind: str, order: str, currency: str) -> Argumen
         for name, count in fields.items()
         if name.startswith("line/") and count
     ]
+    swaps = [
+        {"line": name.removeprefix("swap/"), "variant": str(variant)}
+        for name, variant in fields.items()
+        if name.startswith("swap/") and variant
+    ]
+    parts = {part: field(item, f"address/{part}") for part in NewAddress.model_fields}
+    address = address_of(NewAddress.model_validate(parts)) if kind in WITH_ADDRESS else None
     written = field(item, "amount")
     amount = read_money(written, currency) if written else None
     if kind not in PREPARED_KINDS or (written and amount is None):
         raise ValueError("it is no change that staff can prepare")
     return Arguments.read(
         {
-            "order": order,
+            "order": "" if kind == "change_customer_address" else order,
             "lines": lines,
+            "swaps": swaps,
+            "method": field(item, "method"),
             "reason": field(item, "reason"),
+            **({"address": asdict(address)} if address else {}),
             **({"amount": asdict(amount)} if amount else {}),
         }
     )
