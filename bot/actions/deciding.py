@@ -424,6 +424,10 @@ class Deciding:
         kind = UNDONE_BY.get(cast("ActionKind", undone.kind))
         if kind is None or undone.is_erased:
             return Prepared("not_offered")
+        async with self.stepping.database.transaction() as tx:
+            offers = await actions.of_subject(tx, undone.subject, states=("offered",))
+        if any(each.undoes == undone.ref and each.origin != f"case/{case.id}/{submission}" for each in offers):
+            return Prepared("under_way")
         arguments = Arguments(order=undone.subject.partition("/")[2], undoes=Undone(undone.key, undone.reference))
         return await self.prepare(case, user, kind, arguments, submission=submission)
 

@@ -173,7 +173,7 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
         pay_with: Method = "",
     ) -> ToolOutput:
         """Prepare an exchange of articles that have arrived for other product_choices."""
-        arguments = Arguments(order=order_id, swaps=_swaps(swaps), reason=reason, method=pay_with)
+        arguments = Arguments(order=order_id, swaps=swaps_of(swaps), reason=reason, method=pay_with)
         return await _prepare(preparing, context, "exchange_items", arguments)
 
     @tool(title="Checking what can be changed", private=True, subject="order_id")
@@ -184,7 +184,7 @@ def _article_tools(preparing: Preparing) -> dict[str, Tool]:
         pay_with: Method = "",
     ) -> ToolOutput:
         """Prepare other product_choices for an order that has not been sent."""
-        arguments = Arguments(order=order_id, swaps=_swaps(swaps), method=pay_with)
+        arguments = Arguments(order=order_id, swaps=swaps_of(swaps), method=pay_with)
         return await _prepare(preparing, context, "change_order_items", arguments)
 
     return {
@@ -315,7 +315,8 @@ def pieces_of(lines: list[Pieces]) -> tuple[LineQuantity, ...]:
     return tuple(LineQuantity(each.line, each.quantity) for each in lines)
 
 
-def _swaps(swaps: list[Choice]) -> tuple[Swap, ...]:
+def swaps_of(swaps: list[Choice]) -> tuple[Swap, ...]:
+    """The swaps as actions name them."""
     return tuple(Swap(each.line, each.variant) for each in swaps)
 
 

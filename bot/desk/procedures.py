@@ -20,7 +20,17 @@ from bot.agent.agent import Agent, Team
 from bot.agent.limits import Limits
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import Customer, ShopCustomer
-from bot.desk.changes import NewAddress, Pieces, SomeLines, Written, address_of, pieces_of
+from bot.desk.changes import (
+    Choice,
+    NewAddress,
+    Pieces,
+    SomeLines,
+    Swaps,
+    Written,
+    address_of,
+    pieces_of,
+    swaps_of,
+)
 from bot.desk.orders import SHOP_SILENT
 from bot.guard.tool_results import PREPARES
 from bot.language.languages import Language
@@ -40,7 +50,7 @@ MESSAGES_WITH_FILES = 10
 """The customer's latest messages whose images can be noted."""
 
 Value = Annotated[
-    Annotated[str, Field(max_length=2_000)] | SomeLines | Written,
+    Annotated[str, Field(max_length=2_000)] | SomeLines | Swaps | Written,
     Field(description="A text; for lines a list; for an address an object."),
 ]
 
@@ -219,6 +229,8 @@ def _read(value: Any) -> Noted:
         return address_of(value)
     if isinstance(value, list) and all(isinstance(each, Pieces) for each in value):
         return pieces_of(value)
+    if isinstance(value, list) and all(isinstance(each, Choice) for each in value):
+        return swaps_of(value)
     return str(value).strip()
 
 

@@ -35,7 +35,9 @@ MOST_FILES = 50
 TEXT_LIMIT = 4_000
 """The most characters of the text of one step."""
 
-ValueType = Literal["own_order", "lines_of", "image", "one_of", "address", "text"]
+ValueType = Literal["own_order", "lines_of", "swaps_of", "payment_method", "image", "one_of", "address", "text"]
+_OF_ORDER: tuple[ValueType, ...] = ("lines_of", "swaps_of")
+"""The types of values that are about an order."""
 Kind = Literal[
     "cancel_order",
     "cancel_lines",
@@ -44,8 +46,11 @@ Kind = Literal[
     "refund",
     "send_again",
     "change_customer_address",
+    "change_order_items",
+    "change_order_payment",
+    "exchange_items",
 ]
-"""The kinds of actions that a procedure can prepare: those without a choice of variants or payment methods."""
+"""The kinds of actions that a procedure can prepare."""
 HandOverReason = Literal["procedure", "no_answer", "billing", "security", "legal", "change", "topic", "other"]
 
 REASONS = frozenset(get_args(Reason))
@@ -58,9 +63,18 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "refund": ("reason",),
     "send_again": ("lines", "reason"),
     "change_customer_address": ("address",),
+    "change_order_items": ("swaps",),
+    "change_order_payment": ("method",),
+    "exchange_items": ("swaps", "reason"),
 }
 """Kind -> the arguments without which it cannot be prepared, beside the order."""
-_NAMED: Mapping[str, ValueType] = {"order": "own_order", "lines": "lines_of", "address": "address"}
+_NAMED: Mapping[str, ValueType] = {
+    "order": "own_order",
+    "lines": "lines_of",
+    "swaps": "swaps_of",
+    "method": "payment_method",
+    "address": "address",
+}
 """Argument of an action -> the type of the value that it names."""
 _UNKNOWN_FACTS = frozenset(
     name for name, spec in FACTS.items() if spec.argument in ("reason", "variant", "method", "amount")
@@ -75,7 +89,7 @@ class ValueSpec(Part):
     type: ValueType
     """What it is. The model notes it, and code checks it."""
     of: Id | Literal[""] = ""
-    """For `lines_of`: the order whose lines they are."""
+    """For `lines_of` and `swaps_of`: the order whose lines they are."""
     values: Annotated[tuple[Id, ...], Field(max_length=20)] = ()
     """For `one_of`: what the customer can choose from."""
     optional: bool = False
@@ -83,8 +97,9 @@ class ValueSpec(Part):
 
     @model_validator(mode="after")
     def _check(self) -> "ValueSpec":
-        if (self.type == "lines_of") != bool(self.of):
-            raise ValueError("needs `of` with the name of an order" if not self.of else "has `of`, but is not lines_of")
+        if (self.type in _OF_ORDER) != bool(self.of):
+            surplus = f"has `of`, but is none of: {', '.join(_OF_ORDER)}"
+            raise ValueError(surplus if self.of else "needs `of` with the name of an order")
         if (self.type == "one_of") != bool(self.values):
             raise ValueError("needs `values`" if not self.values else "has `values`, but is not one_of")
         return self
@@ -97,6 +112,10 @@ class Prepare(Part):
     """The order. Not needed if the procedure collects only one."""
     lines: Id | Literal[""] = ""
     """The articles. Without them a refund is one of the whole order."""
+    swaps: Id | Literal[""] = ""
+    """The articles, each with the variant that it becomes."""
+    method: Id | Literal[""] = ""
+    """The payment method to pay with, or to which money goes back."""
     address: Id | Literal[""] = ""
     """The new address."""
     reason: Id | Literal[""] = ""
@@ -213,6 +232,8 @@ FORMS = {
     "steps.prepare": "prepare: {refund: {lines: lines, reason: damaged}}",
     "steps.prepare.order": "order: order",
     "steps.prepare.lines": "lines: lines",
+    "steps.prepare.swaps": "swaps: swaps",
+    "steps.prepare.method": "method: card",
     "steps.prepare.address": "address: address",
     "steps.prepare.reason": "reason: damaged",
     "steps.when": "when: {done: end, else: people}",
@@ -447,7 +468,7 @@ def _prepare_faults(file: ProcedureFile, kind: Kind, arguments: Prepare) -> Iter
     reason = arguments.reason
     if reason and not set(file.collect[reason].values if reason in file.collect else (reason,)) <= REASONS:
         yield (*here, "reason"), f"is {reason}, which is no reason: known here are {', '.join(get_args(Reason))}"
-    if kind != "change_customer_address" and not (arguments.order or arguments.lines):
+    if kind != "change_customer_address" and not (arguments.order or arguments.lines or arguments.swaps):
         orders = _of_type(file, "own_order")
         if len(orders) != 1:
             yield here, "needs order" if orders else "needs an own_order in collect"

@@ -33,7 +33,7 @@ from bot.language.languages import Language
 from bot.language.sentences import language_for
 from bot.procedures.file import HandOver, Procedure, Procedures, Step, parse_procedure
 from bot.procedures.graph import END, PEOPLE
-from bot.procedures.values import Noted, WrongValue, lines_in, read_value, shown
+from bot.procedures.values import Noted, WrongValue, lines_in, read_value, shown, swaps_in
 from bot.procedures.walking import after_action, after_asking, after_check, is_waiting, kept_at
 from bot.shops.actions import ActionKind, Arguments
 from bot.shops.port import Address, ShopUnavailable
@@ -354,6 +354,8 @@ class ProcedureRuns:
         arguments = Arguments(
             order=collected.get(name, "") if kind != "change_customer_address" else "",
             lines=lines_in(collected.get(named.lines, ())),
+            swaps=swaps_in(collected.get(named.swaps, ())),
+            method=collected[named.method]["method"] if named.method in collected else "",
             address=Address(**collected[named.address]) if named.address else None,
             reason=collected.get(named.reason, named.reason),
         )

@@ -10,15 +10,17 @@ from typing import Any
 
 from bot.conversation import ShopCustomer
 from bot.procedures.file import ValueSpec
-from bot.shops.actions import LineQuantity, Shop
+from bot.shops.actions import LineQuantity, Shop, Swap
 from bot.shops.order_numbers import read_order_number
 from bot.shops.port import Address, Order
 from bot.shops.wire import one_line
 
-Noted = str | Sequence[LineQuantity] | Address
+Noted = str | Sequence[LineQuantity] | Sequence[Swap] | Address
 """What the model can note, as its tool has read it."""
 TEXT_LENGTH = 500
 """The most characters of a `text`."""
+SWAPS = 20
+"""The most lines that become other variants."""
 LINES = 50
 """The most lines of an order that are noted."""
 
@@ -59,7 +61,16 @@ async def read_value(
             return order.id
         case "lines_of", list() | tuple():
             order = await shop.get_order(customer, collected[spec.of])
-            return _lines(order, value)
+            return _lines(order, [each for each in value if isinstance(each, LineQuantity)])
+        case "swaps_of", list() | tuple():
+            order = await shop.get_order(customer, collected[spec.of])
+            return await _swaps(order, [each for each in value if isinstance(each, Swap)], shop, customer)
+        case "payment_method", str():
+            methods = {each.method_id: each.label for each in await shop.payment_methods(customer)}
+            if value not in methods:
+                known = ", ".join(f"{id_} ({label})" for id_, label in methods.items()) or "none"
+                raise WrongValue(f"The customer has no such payment method. Known are: {known}.")
+            return {"method": value, "label": methods[value]}
         case "image", str():
             if value not in images:
                 sent = ", ".join(images) or "none"
@@ -82,6 +93,8 @@ async def read_value(
 FORMS = {
     "own_order": "the number of one of the customer's own orders",
     "lines_of": "a list of {line, quantity}, with the numbers that lookup_order shows",
+    "swaps_of": "a list of {line, variant}, with the variants that product_choices shows",
+    "payment_method": "an id that my_payment_methods shows",
     "image": "the name of an image that the customer has sent",
     "one_of": "one of the values",
     "address": "an address with all its parts, as the customer wrote it",
@@ -93,6 +106,8 @@ FORMS = {
 def shown(value: Any) -> str:
     """A stored value as people and the model read it."""
     match value:
+        case [{"variant": _}, *_]:
+            return ", ".join(f"{each['title']} becomes {each['becomes']} (line {each['line']})" for each in value)
         case list():
             return ", ".join(f"{each['quantity']} x {each['title']} (line {each['line']})" for each in value)
         case dict():
@@ -103,6 +118,30 @@ def shown(value: Any) -> str:
 def lines_in(value: Any) -> tuple[LineQuantity, ...]:
     """The lines of a stored value."""
     return tuple(LineQuantity(each["line"], each["quantity"]) for each in value)
+
+
+def swaps_in(value: Any) -> tuple[Swap, ...]:
+    """The swaps of a stored value."""
+    return tuple(Swap(each["line"], each["variant"]) for each in value)
+
+
+async def _swaps(
+    order: Order | None, named: Sequence[Swap], shop: Shop, customer: ShopCustomer
+) -> list[dict[str, Any]]:
+    known = {line.id: line for line in order.lines} if order else {}
+    if not 1 <= len(named) <= SWAPS or len({each.line for each in named}) < len(named):
+        raise WrongValue("Name each line once, and at least one.")
+    found = []
+    for each in named:
+        line = known.get(each.line)
+        if line is None:
+            raise WrongValue(f"The order has no line {each.line}: it has {', '.join(known) or 'none'}.")
+        product = await shop.get_product(customer, line.product_id) if line.product_id else None
+        variant = next((one for one in product.variants if one.id == each.variant), None) if product else None
+        if variant is None or variant.id == line.variant_id:
+            raise WrongValue(f"Line {each.line} has no such choice. Use product_choices, and ask which one they want.")
+        found.append({"line": each.line, "variant": variant.id, "title": line.title, "becomes": variant.title})
+    return found
 
 
 def _lines(order: Order | None, named: Sequence[LineQuantity]) -> list[dict[str, Any]]:

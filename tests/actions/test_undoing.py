@@ -88,6 +88,12 @@ async def test_an_undo_needs_the_customer_and_a_colleague_of_who_prepared_it(des
 
 async def test_nothing_is_undone_twice_nor_by_the_same_dialog_again(desk: Desk) -> None:
     undone = await desk.done()
+    first = await desk.undo(undone)
+    again = await desk.undo(undone)
+    assert first.action is not None
+    assert again.action is not None
+    assert again.action.ref == first.action.ref
+    assert (await desk.undo(undone, submission=11)).state == "under_way"
     asked = await desk.asked_staff(undone)
     assert (await desk.undo(undone)).action == asked
     assert (await desk.undo(undone, submission=8)).state == "refused"

@@ -100,7 +100,7 @@ def test_a_line_of_a_windows_file_and_a_byte_order_mark_make_no_difference(tmp_p
         ),
         ("refund: {lines: lines, reason: damaged}", "refund: {lines: wish, reason: damaged}", "is no lines_of"),
         ("refund: {lines: lines, reason: damaged}", "refund: {reason: bored}", "is bored, which is no reason"),
-        ("refund: {lines", "exchange_items: {lines", "exchange_items is unknown"),
+        ("refund: {lines", "paint_it: {lines", "paint_it is unknown"),
         ("say: late, ", "say: sorry, ", "names sorry, which is not in sentences"),
         ("hand_over: {priority: low}", "hand_over: {reason: bored}", "is unknown"),
         ("{id: late, say", "{id: people, hand_over: {}}\n  - {id: lost, hand_over: {}}\n  - {id: late, say", "reached"),
