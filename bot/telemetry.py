@@ -42,10 +42,19 @@ _SECRET_SHAPES = re.compile(
 _RECORD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
-def configure_logging(level: str, *, secrets: Iterable[str] = (), descriptor: int = STANDARD_ERROR) -> None:
-    """Send every log record and every Python warning to `descriptor` as JSON lines, with `secrets` masked."""
+def configure_logging(
+    level: str,
+    *,
+    secrets: Iterable[str] = (),
+    descriptor: int = STANDARD_ERROR,
+    traceparent: Callable[[], str | None] = lambda: None,
+) -> None:
+    """Send every log record and every Python warning to `descriptor` as JSON lines, with `secrets` masked.
+
+    `traceparent` is the place in the current trace. Lines that are logged within one name it.
+    """
     handler = _LineWriter(descriptor)
-    handler.setFormatter(_JsonLines(secret for secret in secrets if len(secret) >= SECRET_LENGTH))
+    handler.setFormatter(_JsonLines((secret for secret in secrets if len(secret) >= SECRET_LENGTH), traceparent))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(True)
     for chatty in ("slack_sdk", "openai", "httpx", "httpx2", "aiohttp", "chromadb", "alembic"):
@@ -143,8 +152,9 @@ def _record(message: str, **fields: object) -> logging.LogRecord:
 
 
 class _JsonLines(logging.Formatter):
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], traceparent: Callable[[], str | None]) -> None:
         super().__init__()
+        self._traceparent = traceparent
         known = "|".join(re.escape(secret) for secret in sorted(set(secrets), key=len, reverse=True))
         self._known = re.compile(known) if known else None
 
@@ -156,6 +166,9 @@ class _JsonLines(logging.Formatter):
             "message": record.getMessage(),
             **{key: value for key, value in record.__dict__.items() if key not in _RECORD_FIELDS},
         }
+        if place := self._traceparent():
+            # version-trace-span-flags, as the W3C writes it.
+            line["trace"] = place.split("-")[1]
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps({key: self._fit(value) for key, value in line.items()}, default=str, ensure_ascii=False)

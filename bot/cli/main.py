@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from bot import tracing
 from bot.errors import ConfigurationError, FrontdeskError
 from bot.private_files import OURS
 from bot.settings import Settings, load_settings, misspelt
@@ -40,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         serving = given.command in ("serve", "work", "check")
         settings = load_settings(os.environ, serving=serving, listening=given.command != "work")
-        configure_logging(settings.log_level, secrets=(*settings.secrets, *_shop_secrets(settings)))
+        secrets = (*settings.secrets, *_shop_secrets(settings))
+        configure_logging(settings.log_level, secrets=secrets, traceparent=tracing.traceparent)
         if given.command in ("serve", "work") and settings.has_live_files:
             # It asks for files to be read again that are not even read yet. The default ends the process.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -130,9 +131,23 @@ async def test_a_collector_that_is_away_costs_one_line_of_the_log(
         for _ in range(3):
             asked = await world.customer.says(ORDER)
             assert "1Z999AA10123456784" in (await world.customer.reads(asked)).text
-        lines = [json.loads(line) for line in world.bot_log().splitlines() if line.startswith("{")]
+        lines = log_lines(world)
     about = [line for line in lines if "otel" in line["logger"] or "opentelemetry" in line["logger"]]
     assert [line["level"] for line in about] == ["warning"]
+
+
+async def test_lines_of_the_log_name_the_trace_of_their_turn(traced: World, collector: Collector) -> None:
+    asked = await traced.customer.says(ORDER)
+    await traced.customer.reads(asked)
+    spans = await collector.trace(is_turn_of(asked.ts))
+    lines = log_lines(traced)
+    assert spans[0].trace.hex() in {line.get("trace") for line in lines}
+    (ready,) = (line for line in lines if line["message"] == "ready")
+    assert "trace" not in ready
+
+
+def log_lines(world: World) -> list[Any]:
+    return [json.loads(line) for line in world.bot_log().splitlines() if line.startswith("{")]
 
 
 def is_turn_of(ts: str) -> Callable[[TakenSpan], bool]:
