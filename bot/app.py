@@ -73,7 +73,7 @@ from bot.ingest.admission import AdmissionControl
 from bot.ingest.backfill import Backfill
 from bot.ingest.engine import CLEANUP_TIMEOUT, TakeTurn, TurnEngine
 from bot.ingest.fair_semaphore import FairSemaphore
-from bot.ingest.inbox import Inbox, author_of
+from bot.ingest.inbox import Inbox, group_of
 from bot.ingest.interrupts import Interrupts
 from bot.ingest.lanes import Lanes
 from bot.integrations import (
@@ -280,7 +280,7 @@ async def open_app(
             inbox=inbox,
             interrupts=interrupts,
         )
-        admission = AdmissionControl(partial(author_of, database))
+        admission = AdmissionControl(partial(group_of, database))
         engine = await stack.enter_async_context(_open_engine(opened, admission.admitting(turns.take)))
         background: set[asyncio.Task[None]] = set()
         watches: set[asyncio.Task[None]] = set()
@@ -677,17 +677,18 @@ def build_answers(
     settings, database, slack, clock = opened.settings, opened.database, opened.slack, opened.clock
     sentences, outbox = opened.sentences, delivery.outbox
     posts = AnswerPosts(opened.me.team, database, slack.directory, outbox, clock, sentences)
+    sessions = TurnSessions(database, slack.sessions, sentences)
     return Answers(
         sentences=sentences,
         agents=desk.agents,
         limits=answer_limits(settings),
         cases=parts.cases,
         slots=FairSemaphore(settings.concurrent_answers),
-        sessions=TurnSessions(database, slack.sessions, sentences),
+        sessions=sessions,
         posts=posts,
         leftovers=Leftovers(database, slack, clock, sentences, posts),
         streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts),
-        records=AnswerRecords(database, clock, preparing),
+        records=AnswerRecords(database, clock, preparing, sessions),
         reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
     )
 

@@ -18,7 +18,11 @@ class Journal(Protocol):
         ...
 
     async def record(self, name: str, value: JsonObject) -> None:
-        """Store the value. It is durable on return."""
+        """Store the value, and what was noted before it. Both are durable on return."""
+        ...
+
+    def note(self, name: str, value: JsonObject) -> None:
+        """Have the value stored with the next one that is recorded. It is for steps that can be repeated."""
         ...
 
 
@@ -28,6 +32,9 @@ class _NoJournal:
         return None
 
     async def record(self, name: str, value: JsonObject) -> None:
+        del name, value
+
+    def note(self, name: str, value: JsonObject) -> None:
         del name, value
 
 
@@ -51,6 +58,9 @@ class _Part:
 
     async def record(self, name: str, value: JsonObject) -> None:
         await self._journal.record(f"{self._name}/{name}", value)
+
+    def note(self, name: str, value: JsonObject) -> None:
+        self._journal.note(f"{self._name}/{name}", value)
 
 
 def part_of(journal: Journal, name: str) -> Journal:

@@ -504,6 +504,12 @@ class _Retraced:
         if name not in self._retraced:
             await self._journal.record(name, value)
 
+    def note(self, name: str, value: JsonObject) -> None:
+        if self._broke is not None:
+            raise self._broke
+        if name not in self._retraced:
+            self._journal.note(name, value)
+
 
 def reworded(outcome: Outcome, text: str) -> Outcome:
     """Return the outcome as if the agent had ended with this text."""

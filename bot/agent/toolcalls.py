@@ -240,7 +240,9 @@ async def _run_once(
     try:
         noted = await _noted(call, tool, shared.journal)
         answer = noted or await _attempt(call, tool, arguments, shared.context)
-        if not noted:
+        if not noted and tool.repeatable:
+            shared.journal.note(f"call-{call.id}", answer.to_json())
+        elif not noted:
             await shared.journal.record(f"call-{call.id}", answer.to_json())
         ok, private, broke, code = answer.result.ok, answer.result.private, answer.broke, answer.code
         ends = answer.result.ends

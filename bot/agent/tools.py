@@ -135,6 +135,11 @@ class Tool:
 
     Such calls run one by one in their order. None is repeated because its answer did not come.
     """
+    repeatable: bool = False
+    """True if a call stores nothing anywhere, so that it can be made again after a crash.
+
+    Its result is stored together with the step after it.
+    """
     concurrency: int = 4
     """The number of calls of this tool that one turn runs at the same time."""
     subject: str = ""
@@ -174,6 +179,7 @@ def tool(
     private: bool = False,
     terminal: bool = False,
     writes: bool = False,
+    repeatable: bool = False,
     concurrency: int = 4,
     subject: str = "",
 ) -> Callable[[ToolFunction], Tool]:
@@ -201,6 +207,7 @@ def tool(
             private=private,
             terminal=terminal,
             writes=writes,
+            repeatable=repeatable,
             concurrency=concurrency,
             subject=subject,
         )

@@ -138,7 +138,7 @@ class TurnContext(Context):
 def answer_tools(knowledge: KnowledgeBase) -> tuple[Tool, ...]:
     """The search tool. It adds what it finds to the turn's evidence."""
 
-    @tool(title="Searching the help pages")
+    @tool(title="Searching the help pages", repeatable=True)
     async def search_knowledge(
         context: Context,
         query: Annotated[str, Field(min_length=2, max_length=400, description="What to look for, in other words.")],

@@ -118,7 +118,7 @@ class Budgets:
     _told: float | None = field(default=None, init=False)
     """When the log last said that the workspace's budget is used up, on the monotonic clock."""
 
-    async def set_aside(self, item: InboxItem) -> Cap | None:
+    async def set_aside(self, tx: Transaction, item: InboxItem) -> Cap | None:
         """The cap that forbids an answer to this question. If there is none, reserve the expected cost and return None.
 
         A reserved cost counts as spent until the turn ends, so that questions which arrive together do not exceed the
@@ -127,17 +127,14 @@ class Budgets:
         if not self._has_caps:
             return None
         team, customer, since = item.thread.team, item.author, self.clock.now() - DAY
-        async with self.database.transaction() as tx:
-            # Without a cap for the workspace, customers need not wait for each other.
-            await lock(tx, f"budget/{team}" if self.workspace_daily is not None else f"budget/{team}/{customer}")
-            if item.fence > 1 and await turns.recall(tx, item.id):
-                return None
-            cap = self._passed(await spending.spent(tx, team, customer, since=since))
-            if cap is None:
-                of_theirs = await spending.mean_of_answers(tx, team, customer, since=since)
-                of_any = of_theirs or await spending.mean_of_answers(tx, team, since=since)
-                cost = of_any or self.answer_cost or UNKNOWN_COST
-                await spending.set_aside(tx, item, cost, now=self.clock.now())
+        # Without a cap for the workspace, customers need not wait for each other.
+        await lock(tx, f"budget/{team}" if self.workspace_daily is not None else f"budget/{team}/{customer}")
+        if item.fence > 1 and await turns.recall(tx, item.id):
+            return None
+        cap = self._passed(await spending.spent(tx, team, customer, since=since))
+        if cap is None:
+            expected = await spending.expected_cost(tx, team, customer, since=since)
+            await spending.set_aside(tx, item, expected or self.answer_cost or UNKNOWN_COST, now=self.clock.now())
         self._tell(cap, team)
         return cap
 

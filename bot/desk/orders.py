@@ -59,7 +59,7 @@ OrderNumber = Annotated[
 def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
     """Returns `lookup_order` and `list_my_orders`."""
 
-    @tool(title="Looking up the order", private=True, subject="order_id")
+    @tool(title="Looking up the order", private=True, subject="order_id", repeatable=True)
     async def lookup_order(context: Context, order_id: OrderNumber) -> ToolOutput:
         """Look up one of the customer's own orders by its number: status, articles, amounts, tracking numbers.
 
@@ -71,7 +71,7 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
         order = await _ask(orders, customer, order_id)
         return NOT_FOUND if order is None else ToolOutput(_told(order, context.customer.zone))
 
-    @tool(title="Looking through your orders", private=True)
+    @tool(title="Looking through your orders", private=True, repeatable=True)
     async def list_my_orders(context: Context) -> ToolOutput:
         """List the customer's own latest orders, newest first. Use it when they give no order number."""
         customer = shop_customer(context)

@@ -52,7 +52,7 @@ TrackingNumber = Annotated[
 def shipping_tools(shipping: ShippingBackend) -> tuple[Tool, ...]:
     """Returns `check_shipping`."""
 
-    @tool(title="Checking the shipment", private=True, subject="tracking_number")
+    @tool(title="Checking the shipment", private=True, subject="tracking_number", repeatable=True)
     async def check_shipping(context: Context, tracking_number: TrackingNumber) -> ToolOutput:
         """Find out where a parcel of one of the customer's orders is: status, latest scans, expected day."""
         customer = shop_customer(context)

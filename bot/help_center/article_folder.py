@@ -78,7 +78,7 @@ class ArticleFolder:
         """Whether the index differs from the rows. Raises StoreUnavailable."""
         if self.database is None:
             return False
-        async with self.database.transaction() as tx:
+        async with self.database.reading() as tx:
             mark = await suggestions.mark_of_articles(tx)
             has_any = bool(await suggestions.articles(tx))
         if not self.folder.is_dir() and not has_any:

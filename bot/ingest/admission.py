@@ -4,8 +4,9 @@ A turn costs some dozen milliseconds of CPU, and acknowledgements to Slack run o
 started at once, Slack would wait longer than its three seconds. So this module measures the loop lag, and new turns
 wait until the lag is small again. Turns that already run are not affected.
 
-Waiting turns are admitted round robin, one of each customer, so one customer with many messages does not delay the
-others.
+Waiting turns are admitted round robin, one of each person, so one customer with many messages does not delay the
+others. Presses of buttons go ahead of messages: a press is short, and who pressed looks at the screen. But after
+PRESSES_IN_A_ROW of them, one message is admitted.
 
 run         measure the loop lag until cancelled
 admitting   wrap a `take` so that it waits for admission first
@@ -14,6 +15,7 @@ admitting   wrap a `take` so that it waits for admission first
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from bot.ingest.engine import TakeTurn
@@ -26,14 +28,54 @@ MAX_STARTS = 4
 """The number of turns that can start between two measurements."""
 MAX_WAIT_SECONDS = 0.25
 """One turn starts after this time even if the loop is late, so that work never stops completely."""
+PRESSES_IN_A_ROW = 3
+"""How many presses are admitted before a message that waits."""
 
 
-GroupOf = Callable[[int], Awaitable[str]]
-"""Finds the group of a row, such as its customer. Groups are admitted round robin."""
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that wait in one line. Groups are admitted round robin."""
+
+    whose: str = ""
+    """Who wrote or pressed."""
+    are_presses: bool = False
 
 
-async def _no_group(item_id: int) -> str:
-    return ""
+GroupOf = Callable[[int], Awaitable[Group]]
+"""Finds the group of a row."""
+
+
+async def _no_group(item_id: int) -> Group:
+    return Group()
+
+
+class _Line:
+    """The turns that wait, by group."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Group, deque[asyncio.Future[None]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def add(self, group: Group) -> asyncio.Future[None]:
+        waiting = asyncio.get_running_loop().create_future()
+        self._groups.setdefault(group, deque()).append(waiting)
+        return waiting
+
+    def pop(self) -> asyncio.Future[None]:
+        # A dict keeps its order: the group that is served now goes to the end.
+        group = next(iter(self._groups))
+        queue = self._groups.pop(group)
+        waiting = queue.popleft()
+        if queue:
+            self._groups[group] = queue
+        return waiting
+
+    def cancel(self) -> None:
+        for queue in self._groups.values():
+            for each in queue:
+                each.cancel()
 
 
 class AdmissionControl:
@@ -41,7 +83,8 @@ class AdmissionControl:
 
     def __init__(self, group_of: GroupOf = _no_group) -> None:
         self._group_of = group_of
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._presses, self._messages = _Line(), _Line()
+        self._presses_in_a_row = 0
         self._free_starts = MAX_STARTS
         self._started_at = 0.0
         self._is_closed = False
@@ -61,9 +104,8 @@ class AdmissionControl:
                 self._admit()
         finally:
             self._is_closed = True
-            for waiting in self._waiting.values():
-                for each in waiting:
-                    each.cancel()
+            self._presses.cancel()
+            self._messages.cancel()
 
     def admitting(self, take: TakeTurn) -> Callable[[int], Coroutine[Any, Any, None]]:
         """Return a `take` that waits for admission first. The rows of one group keep their order."""
@@ -78,26 +120,21 @@ class AdmissionControl:
         if self._is_closed:
             # No one would ever admit it. The engines read this as a turn that started too late to finish.
             raise asyncio.CancelledError
-        if self._free_starts and not self._waiting:
+        if self._free_starts and not self._presses and not self._messages:
             self._start()
             return
         group = await self._group_of(item_id)
         if self._is_closed:
             raise asyncio.CancelledError
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(group, deque()).append(waiting)
-        await waiting
+        await (self._presses if group.are_presses else self._messages).add(group)
 
     def _admit(self) -> None:
-        while self._free_starts and self._waiting:
-            # A dict keeps its order: the group that is served now goes to the end.
-            group = next(iter(self._waiting))
-            queue = self._waiting.pop(group)
-            waiting = queue.popleft()
-            if queue:
-                self._waiting[group] = queue
+        while self._free_starts and (self._presses or self._messages):
+            is_press = bool(self._presses) and (not self._messages or self._presses_in_a_row < PRESSES_IN_A_ROW)
+            waiting = (self._presses if is_press else self._messages).pop()
             if not waiting.done():
                 waiting.set_result(None)
+                self._presses_in_a_row = self._presses_in_a_row + 1 if is_press else 0
                 self._start()
 
     def _start(self) -> None:

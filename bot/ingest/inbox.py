@@ -21,6 +21,7 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable, Unstorable
 from bot.failpoints import failpoint
+from bot.ingest.admission import Group
 from bot.ingest.engine import TurnQueue
 from bot.ingest.interrupts import Interrupts
 from bot.store import inbox, interrupts, schedule
@@ -178,13 +179,14 @@ class Inbox:
             return await interrupts.store_all(tx, arrivals, now=now)
 
 
-async def author_of(database: Database, item_id: int) -> str:
-    """Return the user who wrote or pressed a stored row, or an empty string while the database is away."""
+async def group_of(database: Database, item_id: int) -> Group:
+    """Return who wrote or pressed a stored row, and which of the two. While the database is away, nobody wrote it."""
     try:
-        async with database.transaction() as tx:
-            return await inbox.author_of(tx, item_id)
+        async with database.reading() as tx:
+            author, kind = await inbox.origin_of(tx, item_id)
     except StoreUnavailable:
-        return ""
+        return Group()
+    return Group(author, are_presses=kind == "interaction")
 
 
 def _bare(arrival: Arrival) -> Arrival:

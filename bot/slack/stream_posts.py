@@ -54,7 +54,8 @@ class PostedMessages:
             # may stream.
             streaming = [ts for ts in left if is_streaming(there[ts])]
             self._to_stop = streaming if there else list(self.adopt[-1:])
-            self._record.mode = "at_end"
+            if self._record.inherited:
+                self._record.mode = "at_end"
             self.adopt = None
         while self._to_stop:
             await self._place.end(self._to_stop[0])

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Transaction, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import Superseded
@@ -34,6 +34,8 @@ class _Attempt:
     row: int
     fence: int
     confirmed_at: float
+    held_in: Transaction | None = None
+    """The transaction that held it last."""
 
 
 _CURRENT: ContextVar[_Attempt | None] = ContextVar("attempt", default=None)
@@ -56,8 +58,13 @@ async def hold(tx: AsyncConnection) -> None:
     Raises:
         Superseded: a later attempt has begun.
     """
-    if current := _CURRENT.get():
+    current = _CURRENT.get()
+    if current is None:
+        return
+    transaction = tx.sync_connection.get_transaction() if tx.sync_connection is not None else None
+    if transaction is None or transaction is not current.held_in:
         await hold_row(tx, current.row, current.fence)
+        current.held_in = transaction
 
 
 def confirm(row: int, fence: int) -> None:

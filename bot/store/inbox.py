@@ -325,11 +325,12 @@ async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) ->
     return body_as(MessageBody, decode(row.kind, row.body)) if row else None
 
 
-async def author_of(tx: AsyncConnection, item_id: int) -> str:
-    """The author of the message or interaction, as workspace/user. Empty if there is no such row."""
+async def origin_of(tx: AsyncConnection, item_id: int) -> tuple[str, str]:
+    """The author of a row, as workspace/user, and its kind. Both are empty if there is no such row."""
     table = schema.inbox
-    row = (await tx.execute(select(table.c.author_team, table.c.author).where(table.c.id == item_id))).one_or_none()
-    return f"{row.author_team}/{row.author}" if row else ""
+    found = select(table.c.author_team, table.c.author, table.c.kind).where(table.c.id == item_id)
+    row = (await tx.execute(found)).one_or_none()
+    return (f"{row.author_team}/{row.author}", row.kind) if row else ("", "")
 
 
 async def words_of(tx: AsyncConnection, item_id: int) -> str:

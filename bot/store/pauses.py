@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.conversation import ThreadRef
 from bot.store import schema
 from bot.store.statements import insert_new
+from bot.store.threads import FINDING_THREAD, LOCAL_CHANGES, ThreadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +45,17 @@ async def latest(tx: AsyncConnection) -> list[Pause]:
     return [Pause(row.channel, row.by, row.at) for row in rows]
 
 
+async def with_thread(tx: AsyncConnection, thread: ThreadRef) -> tuple[ThreadState | None, bool]:
+    """The thread's state, None if it is no conversation, and whether its channel is paused: with one query."""
+    changes = LOCAL_CHANGES.count
+    row = (await tx.execute(_FINDING, {"name": thread.key})).one_or_none()
+    if row is None:
+        return None, await is_paused(tx, thread.channel)
+    state = ThreadState(row.agent, row.language, row.episode, row.note, row.epoch, changes)
+    return state, row.channel is not None
+
+
+_FINDING = FINDING_THREAD.outerjoin_from(
+    schema.thread, schema.pause, schema.pause.c.channel == schema.thread.c.channel
+).add_columns(schema.pause.c.channel)
 _PAUSED = select(schema.pause.c.channel).where(schema.pause.c.channel == bindparam("where"))

@@ -13,7 +13,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, cast, delete, func, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    func,
+    literal,
+    select,
+    true,
+    union_all,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
@@ -36,8 +50,6 @@ EARLIER = "(earlier)"
 """The group of what was spent on days whose rows are gone."""
 _STORED = ("input_tokens", "output_tokens", "cached_tokens", "cost", "estimated", "written_tokens")
 """What is stored of a day's usage: fields of `Usage`."""
-SET_ASIDE = "set-aside"
-"""The journal's step that holds the expected cost of an answer."""
 LATEST_ROWS = 60
 """The number of latest uses from which the cost of an answer is estimated: about twenty answers, most of which use
 two models."""
@@ -141,20 +153,20 @@ async def cost_of_workspace(tx: AsyncConnection, team: str, *, since: float) -> 
     return await _cost(tx, table.c.at >= since, table.c.team == team)
 
 
-async def mean_of_answers(tx: AsyncConnection, team: str, customer: str = "", *, since: float) -> float:
-    """The mean cost, in US dollars, of a person's latest answers. Without `customer`, of all customers. 0.0 if there
-    are none.
+async def expected_cost(tx: AsyncConnection, team: str, customer: str, *, since: float) -> float:
+    """The mean cost, in US dollars, of a person's latest answers. Without any, of all customers' latest answers. 0.0
+    if there are none.
     """
-    statement = _ANSWERS_OF_ONE if customer else _ANSWERS
-    values = {"workspace": team, "since": since} | ({"person": customer} if customer else {})
-    rows = (await tx.execute(statement, values)).all()
-    answers = {row.key.split("/")[1] for row in rows}
-    return sum(row.cost for row in rows) / len(answers) if answers else 0.0
+    rows = (await tx.execute(_ANSWERS, {"workspace": team, "since": since, "person": customer})).all()
+    of_theirs = [row for row in rows if row.is_theirs]
+    counted = of_theirs or rows
+    answers = {row.key.split("/")[1] for row in counted}
+    return sum(row.cost for row in counted) / len(answers) if answers else 0.0
 
 
 async def set_aside(tx: AsyncConnection, item: InboxItem, cost: float, *, now: float) -> None:
     """Reserve the expected cost of answering the item, in US dollars."""
-    await turns.record(tx, item.id, SET_ASIDE, {"cost": cost}, attempt=item.fence, now=now)
+    await turns.record(tx, item.id, {turns.SET_ASIDE: {"cost": cost}}, attempt=item.fence, now=now)
 
 
 async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) -> DailySpending:
@@ -163,12 +175,10 @@ async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) 
     If other processes write at the same time, a question that is being closed may briefly count as both, but never as
     neither.
     """
-    rows = await tx.execute(_SET_ASIDE, {"workspace": team})
-    aside = [(row.author, float(row.value["cost"])) for row in rows]
-    by_all, by_one = (await tx.execute(_SPENT, {"workspace": team, "person": customer, "since": since})).one()
-    return DailySpending(
-        by_all + sum(cost for _, cost in aside), by_one + sum(cost for author, cost in aside if author == customer)
-    )
+    by_all, by_one, aside_by_all, aside_by_one = (
+        await tx.execute(_SPENT, {"workspace": team, "person": customer, "since": since})
+    ).one()
+    return DailySpending(by_all + aside_by_all, by_one + aside_by_one)
 
 
 async def of_turns(tx: AsyncConnection, ids: Sequence[int]) -> dict[int, list[Spending]]:
@@ -289,24 +299,58 @@ def _usage(row: Any) -> Usage:
 
 
 _INBOX, _JOURNAL, _SPENDING = schema.inbox, schema.journal, schema.spending
-_SET_ASIDE = (
-    select(_INBOX.c.author, _JOURNAL.c.value)
-    .join(_JOURNAL, _JOURNAL.c.turn == _INBOX.c.id)
-    .where(_INBOX.c.state == "new", _INBOX.c.team == bindparam("workspace"), _JOURNAL.c.name == SET_ASIDE)
-)
 _OF_ONE = and_(_SPENDING.c.customer == bindparam("person"), _SPENDING.c.purpose.in_(OF_CUSTOMERS))
-_SPENT = select(
-    func.coalesce(func.sum(_SPENDING.c.cost), 0.0),
-    func.coalesce(func.sum(_SPENDING.c.cost).filter(_OF_ONE), 0.0),
-).where(_SPENDING.c.at >= bindparam("since"), _SPENDING.c.team == bindparam("workspace"))
-_ANSWERS = (
-    select(_SPENDING.c.key, _SPENDING.c.cost)
-    .where(
-        _SPENDING.c.team == bindparam("workspace"),
-        _SPENDING.c.at >= bindparam("since"),
-        _SPENDING.c.purpose == "answer",
+
+
+def _sums(cost: ColumnElement[float], of_one: ColumnElement[bool]) -> list[ColumnElement[float]]:
+    """The sum of a cost for all, and that for one person."""
+    return [func.coalesce(func.sum(cost), 0.0), func.coalesce(func.sum(cost).filter(of_one), 0.0)]
+
+
+_ASIDE = (
+    select(
+        *(
+            each.label(name)
+            for each, name in zip(
+                _sums(_JOURNAL.c.value["cost"].as_float(), _INBOX.c.author == bindparam("person")),
+                ("aside_by_all", "aside_by_one"),
+                strict=True,
+            )
+        )
     )
-    .order_by(_SPENDING.c.at.desc(), _SPENDING.c.key)
-    .limit(LATEST_ROWS)
+    .join_from(_INBOX, _JOURNAL, _JOURNAL.c.turn == _INBOX.c.id)
+    .where(_INBOX.c.state == "new", _INBOX.c.team == bindparam("workspace"), _JOURNAL.c.name == turns.SET_ASIDE)
+    .subquery()
 )
-_ANSWERS_OF_ONE = _ANSWERS.where(_SPENDING.c.customer == bindparam("person"))
+_BOOKED = (
+    select(
+        *(each.label(name) for each, name in zip(_sums(_SPENDING.c.cost, _OF_ONE), ("by_all", "by_one"), strict=True))
+    )
+    .where(_SPENDING.c.at >= bindparam("since"), _SPENDING.c.team == bindparam("workspace"))
+    .subquery()
+)
+_SPENT = select(_BOOKED.c.by_all, _BOOKED.c.by_one, _ASIDE.c.aside_by_all, _ASIDE.c.aside_by_one).join_from(
+    _BOOKED, _ASIDE, true()
+)
+"""What was spent and what is reserved: one row each."""
+
+
+def _latest_answers(name: str, *, is_theirs: bool) -> Select[Any]:
+    """The latest uses for answers, of one person or of all."""
+    of_one = (_SPENDING.c.customer == bindparam("person"),) if is_theirs else ()
+    latest = (
+        select(_SPENDING.c.key, _SPENDING.c.cost)
+        .where(
+            _SPENDING.c.team == bindparam("workspace"),
+            _SPENDING.c.at >= bindparam("since"),
+            _SPENDING.c.purpose == "answer",
+            *of_one,
+        )
+        .order_by(_SPENDING.c.at.desc(), _SPENDING.c.key)
+        .limit(LATEST_ROWS)
+        .subquery(name)
+    )
+    return select(latest.c.key, latest.c.cost, literal(is_theirs).label("is_theirs"))
+
+
+_ANSWERS = union_all(_latest_answers("theirs", is_theirs=True), _latest_answers("of_all", is_theirs=False))

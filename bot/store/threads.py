@@ -68,7 +68,7 @@ async def known_among(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> set[
 async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | None:
     """The thread's state. None if it is no conversation."""
     changes = LOCAL_CHANGES.count
-    row = (await tx.execute(_FINDING, {"name": thread.key})).one_or_none()
+    row = (await tx.execute(FINDING_THREAD, {"name": thread.key})).one_or_none()
     return ThreadState(*row, changes) if row else None
 
 
@@ -117,7 +117,7 @@ async def begin_episode(tx: AsyncConnection, thread: ThreadRef, *, note: str) ->
 
 
 _THREAD = schema.thread
-_FINDING = select(_THREAD.c.agent, _THREAD.c.language, _THREAD.c.episode, _THREAD.c.note, _THREAD.c.epoch).where(
+FINDING_THREAD = select(_THREAD.c.agent, _THREAD.c.language, _THREAD.c.episode, _THREAD.c.note, _THREAD.c.epoch).where(
     _THREAD.c.key == bindparam("name")
 )
 _EPOCHS = select(_THREAD.c.key, _THREAD.c.epoch).where(_THREAD.c.key.in_(bindparam("names", expanding=True)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Executable, bindparam, delete, func, select, update
+from sqlalchemy import Executable, bindparam, delete, func, select, true, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.surrogates import sound
@@ -17,6 +17,8 @@ from bot.store.statements import insert_in, insert_new
 
 STANDING = ("stream", "private-stream")
 """The steps that say which messages hold the answer."""
+SET_ASIDE = "set-aside"
+"""The step that holds the expected cost of an answer. It is stored before the answer begins."""
 NAME_LIMIT = 128
 """The maximum of characters in a step's name."""
 
@@ -122,8 +124,8 @@ async def forget(tx: AsyncConnection, turn: int) -> None:
 
 
 async def keep_side_effects(tx: AsyncConnection, turn: int, *, prefix: str, now: float) -> None:
-    """Delete the steps of a turn that begins again with other words, except where its answers are and its side
-    effects.
+    """Delete the steps of a turn that begins again with other words, except where its answers are, what is reserved for
+    them, and its side effects.
 
     Side effects continue under the name in their values, which begins with `prefix`. The steps that stay get the time
     `now`. So a case that was opened because of the old words is older than the answer to the new ones.
@@ -138,7 +140,7 @@ async def keep_side_effects(tx: AsyncConnection, turn: int, *, prefix: str, now:
             if (await tx.execute(known)).first() is None:
                 await tx.execute(update(table).where(*where).values(name=side_effect))
                 continue
-        if row.name != side_effect and row.name not in STANDING:
+        if row.name != side_effect and row.name not in (*STANDING, SET_ASIDE):
             await tx.execute(delete(table).where(*where))
     await tx.execute(update(table).where(table.c.turn == turn).values(recorded_at=now))
 
@@ -230,33 +232,48 @@ async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:
     return {row.name: row.value for row in await tx.execute(statement)}
 
 
-async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attempt: int, now: float) -> None:
-    """Store one step. If the name exists, its value is replaced and its time stays.
+async def record(tx: AsyncConnection, turn: int, steps: Mapping[str, Any], *, attempt: int, now: float) -> None:
+    """Store steps, by name, with one statement. If a name exists, its value is replaced and its time stays.
 
     Raises:
         Superseded: a later attempt has begun.
     """
-    step = {"of_turn": turn, "step": _storable(name), "fence": attempt, "found": value, "now": now}
-    if (await tx.execute(_recording(tx.dialect.name), step)).scalar_one_or_none() is None:
+    values: dict[str, Any] = {"of_turn": turn, "fence": attempt, "now": now}
+    for number, (name, value) in enumerate(steps.items()):
+        values |= {f"step_{number}": _storable(name), f"found_{number}": value}
+    if (await tx.execute(_recording(tx.dialect.name, len(steps)), values)).first() is None:
         raise Superseded(f"attempt {attempt} at row {turn}: a later one has begun")
     attempts.confirm(turn, attempt)
 
 
 @cache
-def _recording(dialect: str) -> Executable:
-    """Store a step of the latest attempt: one statement, for which a later attempt that begins waits (Postgres; SQLite
+def _recording(dialect: str, number: int) -> Executable:
+    """Store steps of the latest attempt: one statement, for which a later attempt that begins waits (Postgres; SQLite
     has only one writer).
     """
     table, inbox = schema.journal, schema.inbox
-    step = (
-        bindparam("step", type_=table.c.name.type),
-        bindparam("fence", type_=table.c.attempt.type),
-        bindparam("found", type_=table.c.value.type),
-        bindparam("now", type_=table.c.recorded_at.type),
+    steps = union_all(
+        *(
+            select(
+                bindparam(f"step_{each}", type_=table.c.name.type).label("name"),
+                bindparam(f"found_{each}", type_=table.c.value.type).label("value"),
+            )
+            for each in range(number)
+        )
+    ).subquery("steps")
+    owned = (
+        select(
+            inbox.c.id,
+            steps.c.name,
+            bindparam("fence", type_=table.c.attempt.type),
+            steps.c.value,
+            bindparam("now", type_=table.c.recorded_at.type),
+        )
+        .join_from(inbox, steps, true())
+        .where(inbox.c.id == bindparam("of_turn"), inbox.c.fence == bindparam("fence"))
     )
-    owned = select(inbox.c.id, *step).where(inbox.c.id == bindparam("of_turn"), inbox.c.fence == bindparam("fence"))
     statement = insert_in(dialect, table).from_select(
-        ["turn", "name", "attempt", "value", "recorded_at"], owned.with_for_update(read=True)
+        ["turn", "name", "attempt", "value", "recorded_at"], owned.with_for_update(read=True, of=inbox)
     )
     statement = statement.on_conflict_do_update(
         index_elements=[table.c.turn, table.c.name],

@@ -2,7 +2,7 @@
 
 take               leave what is deleted, stopped, or for others; refuse what is over the limit; else go on
   _listen          in a channel's thread, decide whether the message is for us or for others (hearing.py)
-  _read            who wrote it, and all that the decision rests on (decide.py)
+  _decide          read all that the decision rests on, and decide (decide.py); for an answer, reserve its cost
   _carry_out       do what was decided
     _call          open a case instead of answering
     _pass_on       pass the message on to the people on its case
@@ -87,6 +87,7 @@ from bot.turns.decide import (
 from bot.turns.edits import MessageEdits
 from bot.turns.hearing import Hearing, Overheard, has_asked_back, hear
 from bot.turns.incoming import IncomingMessage, Notices
+from bot.turns.row_closing import RowClosing
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
 from bot.turns.unread_files import about_unread
@@ -129,7 +130,7 @@ class CustomerMessages:
     procedures: ProcedureRuns | None = None
     """Checks messages for danger next to the answer. None if there is no cheap model."""
 
-    async def take(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Finish:
+    async def take(self, item: InboxItem, interrupt: Interrupt, closing: RowClosing, *, over: Window | None) -> Finish:
         """Work on a message or an edit, unless the customer has deleted or stopped it since.
 
         `over` is the window whose limit of messages the author has reached.
@@ -154,10 +155,10 @@ class CustomerMessages:
             customer = await self._identify(item, is_unasked=hearing.is_unasked)
         if customer is None:
             return "dropped", "not_a_person"
-        incoming, facts = await self._read(item, customer, interrupt, hearing, is_over=over is not None)
+        decision, incoming, facts = await self._decide(item, customer, interrupt, hearing, is_over=over is not None)
         if item.message.masked:
             await self.notices.say(incoming, "masked")
-        return await self._carry_out(decide(facts), incoming, facts)
+        return await self._carry_out(decision, replace(incoming, closing=closing), facts)
 
     async def look_again(self, item: InboxItem) -> None:
         """Check an answered message for danger, unless that was done before a crash."""
@@ -209,11 +210,16 @@ class CustomerMessages:
         finally:
             asking.cancel()
 
-    async def _read(
+    async def _decide(
         self, item: InboxItem, customer: Customer, interrupt: Interrupt, hearing: Hearing, *, is_over: bool
-    ) -> tuple[IncomingMessage, Facts]:
+    ) -> tuple[Decision, IncomingMessage, Facts]:
+        """Read the facts and decide. If the agents are going to be asked, also reserve the cost.
+
+        This is one transaction, so an answer begins with one look at the database.
+        """
+        topics = self.topics().find(item.message.text)
         async with self.database.transaction() as tx:
-            known = await threads.find_thread(tx, item.thread)
+            known, is_paused = await pauses.with_thread(tx, item.thread)
             # "Ok" and "svp" do not show a language. What was said in the thread before does.
             before = known.language if known else ""
             language = self.sentences.language_of(item.words, before or customer.locale)
@@ -225,29 +231,29 @@ class CustomerMessages:
             state = replace(known or ThreadState("", language, 0, ""), language=language)
             case, ended = await case_rows.open_or_latest(tx, item.thread)
             actions = await action_rows.of_thread(tx, item.thread)
-            is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
             # The first attempt finds nothing that was begun.
             begun_at = await turns.began(tx, item.id) if item.fence > 1 else None
-        seen = await self.danger_check.noted(item) if self.danger_check else None
-        topics = self.topics().find(item.message.text)
-        facts = Facts(
-            item,
-            hearing,
-            case=case,
-            ended=ended,
-            seen=seen,
-            danger=find_danger(item.words) or (seen.danger if seen else None),
-            begun_at=begun_at,
-            shows_images=self.images.would_read(item.message.files),
-            has_asked_back=has_asked_back(episode.history),
-            is_offered=episode.has_offered,
-            asked=tuple(each for each in actions if each.state == "offered" and each.customer == item.author),
-            is_paused=is_paused,
-            topics=topics,
-            is_over=is_over,
-            now=self.clock.now(),
-        )
+            seen = await self.danger_check.noted(tx, item) if self.danger_check else None
+            facts = Facts(
+                item,
+                hearing,
+                case=case,
+                ended=ended,
+                seen=seen,
+                danger=find_danger(item.words) or (seen.danger if seen else None),
+                begun_at=begun_at,
+                shows_images=self.images.would_read(item.message.files),
+                has_asked_back=has_asked_back(episode.history),
+                is_offered=episode.has_offered,
+                asked=tuple(each for each in actions if each.state == "offered" and each.customer == item.author),
+                is_paused=is_paused,
+                topics=topics,
+                is_over=is_over,
+                now=self.clock.now(),
+            )
+            decision = decide(facts)
+            cap = await self.budgets.set_aside(tx, item) if isinstance(decision, (Answer, Help)) else None
         incoming = IncomingMessage(
             item,
             customer,
@@ -260,8 +266,9 @@ class CustomerMessages:
             hearing,
             topics,
             actions,
+            cap,
         )
-        return incoming, facts
+        return decision, incoming, facts
 
     async def _carry_out(self, decision: Decision, incoming: IncomingMessage, facts: Facts) -> Finish:
         item, customer = incoming.item, incoming.customer
@@ -298,7 +305,7 @@ class CustomerMessages:
             case TakeBack(case):
                 return "done", await self._take_back(case, incoming)
             case Help(case):
-                if await self.budgets.set_aside(item):
+                if incoming.cap:
                     return "done", await self._pass_on(case, incoming)
                 return "done", await self._help(case, incoming)
             case Decline(action):
@@ -427,12 +434,13 @@ class CustomerMessages:
 
     async def _ask(self, incoming: IncomingMessage) -> Finish:
         item, is_unasked = incoming.item, incoming.hearing.is_unasked
-        if await self.budgets.set_aside(item):
+        if incoming.cap:
             if is_unasked:
                 return await self._forget(item, "over_budget")
             return await self.refusals.over_budget(incoming)
         if len(incoming.episode.turns) >= self.summaries.turns and not is_unasked:
             incoming = await self._begin_anew(incoming)
+        incoming.closing.follow()
         ended_as = await self._answer(incoming)
         if ended_as == UNANSWERED:
             return await self._forget(item, ended_as)
@@ -459,6 +467,7 @@ class CustomerMessages:
         if self.danger_check is None or not incoming.hearing.concerns or not item.message.text:
             return await answer()
         async with self.danger_check.beside(item, incoming.interrupt) as looking:
+            incoming.closing.wait_for(looking.has_found_nothing)
             ended = await answer()
             seen = await looking.result()
         if seen is None:
@@ -494,6 +503,8 @@ class CustomerMessages:
             concerns=incoming.hearing.concerns,
             actions=incoming.actions,
             interrupt=incoming.interrupt,
+            closing=incoming.closing,
+            before=incoming.episode,
         )
         return await self.answers.answer(question)
 

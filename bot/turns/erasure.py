@@ -67,7 +67,7 @@ async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int
     while True:
         await clock.sleep(ERASURE_POLL_INTERVAL)
         try:
-            async with database.transaction() as tx:
+            async with database.reading() as tx:
                 found = await persons.asked_outside(tx)
         except Exception as error:  # noqa: BLE001 - memory may run out, and the poll must not end
             alerts.tell(logger, "requests to erase were not looked for", about=type(error).__name__)

@@ -1,10 +1,11 @@
 """A customer's message with what was read next to it, and our own sentences in its thread."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.clock import Clock
 from bot.conversation import Customer
+from bot.desk.budgets import Cap
 from bot.desk.topics import NO_TOPICS, FoundTopics
 from bot.ingest.interrupts import Interrupt
 from bot.language.languages import Language
@@ -18,6 +19,7 @@ from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.turns import TurnRecord
 from bot.turns.hearing import Hearing
+from bot.turns.row_closing import RowClosing
 from bot.turns.summaries import Episode
 
 
@@ -41,6 +43,9 @@ class IncomingMessage:
     """The topics of the desk file that the message is about."""
     actions: Sequence[Action] = ()
     """The changes of orders that were prepared in the thread."""
+    cap: Cap | None = None
+    """Whose budget is used up, if that forbids to ask the agents."""
+    closing: RowClosing = field(default_factory=RowClosing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from bot.slack.api.errors import SlackUnanswered
 from bot.slack.api.sessions import Sessions, SessionStatus
 from bot.store import cases
 from bot.store.bodies import without_files
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 
@@ -93,20 +93,22 @@ class TurnSessions:
                 raise
             raise gone[0] from None
 
+    async def is_settled(self, tx: Transaction, item: InboxItem) -> bool:
+        """Whether `settle` has nothing to do."""
+        if self._is_in_doubt(item):
+            return False
+        is_shown = self.sessions.ledger.is_shown(item.thread.channel, item.thread.ts, "active")
+        return not is_shown or await _status(tx, item.thread) == "active"
+
     async def settle(self, item: InboxItem) -> Outgoing | None:
         """Show that the turn has ended. If Slack does not answer, return a row for the outbox that shows it later."""
         if item.kind not in KINDS:
             return None
-        thread = item.thread
-        # Pressing Stop does not change the session by itself. What a crashed process showed is unknown.
-        is_unknown = item.fence > 1 or item.kind == "stop"
-        ledger = self.sessions.ledger
-        is_busy = ledger.is_busy(thread.channel, thread.ts)
-        if not is_unknown and not is_busy and not ledger.is_shown(thread.channel, thread.ts, "active"):
-            return None
-        status = await self._status(thread)
-        if not is_unknown and not is_busy and status == "active":
-            return None
+        async with self.database.reading() as tx:
+            if await self.is_settled(tx, item):
+                return None
+            status = await _status(tx, item.thread)
+        thread, is_unknown = item.thread, _is_unknown(item)
         try:
             async with asyncio.timeout(STATUS_DELAY):
                 await self.sessions.settle(thread.channel, thread.ts, status, clears_line=is_unknown)
@@ -116,9 +118,20 @@ class TurnSessions:
             return Outgoing(key, "session", thread.channel, {"status": status}, thread_ts=thread.ts)
         return None
 
-    async def _status(self, thread: ThreadRef) -> SessionStatus:
-        async with self.database.reading() as tx:
-            return "active" if await cases.find_open(tx, thread) is None else "suspended"
+    def _is_in_doubt(self, item: InboxItem) -> bool:
+        return _is_unknown(item) or self.sessions.ledger.is_busy(item.thread.channel, item.thread.ts)
+
+
+def _is_unknown(item: InboxItem) -> bool:
+    """Whether the session has to be set in any case.
+
+    Pressing Stop does not change it by itself, and what a crashed process showed is unknown.
+    """
+    return item.fence > 1 or item.kind == "stop"
+
+
+async def _status(tx: Transaction, thread: ThreadRef) -> SessionStatus:
+    return "active" if await cases.find_open(tx, thread) is None else "suspended"
 
 
 def title_of(words: str) -> str:

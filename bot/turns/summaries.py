@@ -11,7 +11,7 @@ the window is trimmed before each request anyway, and the note about a long epis
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
@@ -58,6 +58,10 @@ class Episode:
     turns: Sequence[PastTurn]
     """The turns, oldest first, including those that the summary covers."""
     summary: Summary | None
+
+    def followed_by(self, turn: PastTurn) -> "Episode":
+        """The episode with one more turn."""
+        return replace(self, turns=(*self.turns, turn))
 
     @property
     def has_offered(self) -> bool:
@@ -117,8 +121,13 @@ class Summaries:
         past = await turns.of_episode(tx, thread, state.episode, latest=self.turns)
         return Episode(state.episode, state.note, past, await summaries.latest(tx, thread, state.episode))
 
-    async def catch_up(self, item: InboxItem) -> None:
-        """Summarize what is due, after the item's turn has ended. If the database is away, it is only logged."""
+    async def catch_up(self, item: InboxItem, episode: Episode | None = None) -> None:
+        """Summarize what is due, after the item's turn has ended. If the database is away, it is only logged.
+
+        Nothing is read if the `episode`, which the turn has left, is short.
+        """
+        if episode is not None and not self._older(episode):
+            return
         try:
             async with self.database.reading() as tx:
                 state = await threads.find_thread(tx, item.thread)

@@ -228,6 +228,9 @@ class _Journal(TurnJournal):
     async def record(self, name: str, value: Any) -> None:
         self._known[name] = value
 
+    def note(self, name: str, value: Any) -> None:
+        self._known[name] = value
+
 
 @dataclass(slots=True)
 class _Page:

@@ -36,6 +36,7 @@ from bot.turns.customer_messages import CustomerMessages
 from bot.turns.dead_letters import ATTEMPTS, TURN_OVERHEAD_TIMEOUT, DeadLetters
 from bot.turns.edits import MessageEdits
 from bot.turns.interactions.interactions import Interactions
+from bot.turns.row_closing import RowClosing
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 
@@ -107,7 +108,7 @@ class Turns:
                 with attempts.working_on(item.id, item.fence):
                     if not ended and item.interrupt == "edited":
                         item = await self.edits.begin_anew(item)
-                    reason = await self._take(item, ended, interrupt, over=over)
+                    reason = await self._take(item, ended, interrupt, RowClosing(), over=over)
             except (Interrupted, Silenced) as interruption:
                 span.set({"frontdesk.turn.reason": interruption.error_type})
                 return False
@@ -124,23 +125,27 @@ class Turns:
         }
         return tracing.span(f"turn {item.kind}", attributes, kind="consumer")
 
-    async def _take(self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None) -> str:
+    async def _take(
+        self, item: InboxItem, ended: str | None, interrupt: Interrupt, closing: RowClosing, *, over: Window | None
+    ) -> str:
         """Work on the row and close it. Return how it ended, in one stable word."""
         failpoint("turn_begun")
         try:
-            state, reason = await self._attempt(item, ended, interrupt, over=over)
+            state, reason = await self._attempt(item, ended, interrupt, closing, over=over)
         except (Interrupted, Silenced):
             raise
         except Exception as error:
             self.faults[item.id] = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
             raise
-        await self._close(item, state, reason)
+        if not closing.is_done:
+            await self._close(item, state, reason)
+        failpoint("row_closed")
         self.faults.pop(item.id, None)
         if state == "dead":
             self.metrics.set_aside(item.kind)
         self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
         if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
-            await self.summaries.catch_up(item)
+            await self.summaries.catch_up(item, closing.episode)
         return reason
 
     async def _close(self, item: InboxItem, state: FinishedState, reason: str) -> None:
@@ -158,12 +163,11 @@ class Turns:
                 await self.leftovers.save(tx, item, reason=why, may_return=state == "dead")
             if state == "dead":
                 await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
-        failpoint("row_closed")
         if state == "dead" or unsettled is not None:
             self.outbox.wake()
 
     async def _attempt(
-        self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None
+        self, item: InboxItem, ended: str | None, interrupt: Interrupt, closing: RowClosing, *, over: Window | None
     ) -> Finish:
         try:
             if ended:
@@ -172,7 +176,7 @@ class Turns:
                 return "done", ended
             if item.attempts > ATTEMPTS or item.body.unstorable:
                 return await self.dead_letters.give_up(item, fault=self.faults.get(item.id, ""))
-            return await self._work(item, interrupt, over=over)
+            return await self._work(item, interrupt, closing, over=over)
         except asyncio.CancelledError:
             # The process shuts down, which is not the row's fault.
             with contextlib.suppress(FrontdeskError, TimeoutError):
@@ -211,9 +215,9 @@ class Turns:
             async with self.database.transaction(urgent=True) as tx:
                 await inbox.uncount(tx, item.id)
 
-    async def _work(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Finish:
+    async def _work(self, item: InboxItem, interrupt: Interrupt, closing: RowClosing, *, over: Window | None) -> Finish:
         if item.kind in ("message", "edit"):
-            return await self.messages.take(item, interrupt, over=over)
+            return await self.messages.take(item, interrupt, closing, over=over)
         is_erasure = item.kind == "interaction" and item.interaction.action == REQUEST
         async with asyncio.timeout(erasure.SECONDS if is_erasure else TURN_OVERHEAD_TIMEOUT):
             match item.kind:

@@ -75,7 +75,7 @@ def desk_tools(counter: Counter) -> tuple[Tool, ...]:
         """Find one of the customer's orders."""
         return await counter.look_up(order_id, context)
 
-    @tool(title="Finding the parcel", timeout=0.05)
+    @tool(title="Finding the parcel", timeout=0.05, repeatable=True)
     async def check_shipping(context: Context, tracking_number: str, days: int = 1) -> ToolOutput:
         """Find where a parcel is."""
         if tracking_number == "unknown":

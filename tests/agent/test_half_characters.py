@@ -27,6 +27,10 @@ class StrictJournal:
 
     async def record(self, name: str, value: dict[str, Any]) -> None:
         """Implements Journal.record."""
+        self.note(name, value)
+
+    def note(self, name: str, value: dict[str, Any]) -> None:
+        """Implements Journal.note."""
         self.steps[name] = json.dumps(value, ensure_ascii=False).encode()
 
 

@@ -60,6 +60,10 @@ class MemoryJournal:
     async def record(self, name: str, value: dict[str, Any]) -> None:
         """Implements Journal.record."""
         await asyncio.sleep(0)
+        self.note(name, value)
+
+    def note(self, name: str, value: dict[str, Any]) -> None:
+        """Implements Journal.note."""
         if len(self.steps) == self.crash_at:
             raise Crash
         assert name not in self.steps, f"{name} is recorded twice"

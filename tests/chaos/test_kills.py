@@ -23,6 +23,7 @@ UNNOTED = (
     "call_done",
     "stream_opened",
     "answer_shown",
+    "turn_closing",
     "case_opened",
     "post_sent",
     "files_shared",

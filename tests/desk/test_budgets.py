@@ -9,7 +9,7 @@ from bot.agent.agent import Agent, Team
 from bot.agent.model import Usage
 from bot.agent.tools import Context, ToolOutput, ToolProblem, tool
 from bot.conversation import ThreadRef
-from bot.desk.budgets import FOR_PEOPLE, STAFF_LINES, Allowance, Budgets, paced
+from bot.desk.budgets import FOR_PEOPLE, STAFF_LINES, Allowance, Budgets, Cap, paced
 from bot.store import inbox, spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -38,6 +38,11 @@ async def spend(
         await spending.add(tx, row, now=clock.now())
 
 
+async def set_aside(budgets: Budgets, item: InboxItem) -> Cap | None:
+    async with budgets.database.transaction() as tx:
+        return await budgets.set_aside(tx, item)
+
+
 async def asks(database: Database, number: int, *, customer: str = "U0CUSTOMERA") -> InboxItem:
     """A question that waits to be answered; the first has the number 1."""
     async with database.transaction() as tx:
@@ -52,7 +57,7 @@ async def test_without_caps_nothing_is_looked_up_and_nothing_set_aside(database:
     await spend(database, clock, "turn/1", 1_000.0)
     item = await asks(database, 1)
     budgets = Budgets(database, clock, Metrics())
-    assert await budgets.set_aside(item) is None
+    assert await set_aside(budgets, item) is None
     assert await budgets.used_up(TEAM) is None
     async with database.transaction() as tx:
         assert await turns.recall(tx, item.id) == {}
@@ -62,17 +67,17 @@ async def test_a_customers_cap_is_their_own(database: Database) -> None:
     clock = ManualClock()
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
     await spend(database, clock, "turn/1", 0.5)
-    assert await budgets.set_aside(await asks(database, 1)) == "customer"
-    assert await budgets.set_aside(await asks(database, 2, customer="U0CUSTOMERB")) is None
+    assert await set_aside(budgets, await asks(database, 1)) == "customer"
+    assert await set_aside(budgets, await asks(database, 2, customer="U0CUSTOMERB")) is None
 
 
 async def test_what_staff_had_drafted_is_not_the_customers_to_pay(database: Database) -> None:
     clock = ManualClock()
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
     await spend(database, clock, "drafts/7", 5.0, purpose="draft")
-    assert await budgets.set_aside(await asks(database, 1)) is None
+    assert await set_aside(budgets, await asks(database, 1)) is None
     await spend(database, clock, "summary/8", 0.5, purpose="summary")
-    assert await budgets.set_aside(await asks(database, 2)) == "customer"
+    assert await set_aside(budgets, await asks(database, 2)) == "customer"
 
 
 async def test_the_day_rolls(database: Database) -> None:
@@ -80,9 +85,9 @@ async def test_the_day_rolls(database: Database) -> None:
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
     await spend(database, clock, "turn/1", 1.0)
     clock.advance(24 * HOUR - 1)
-    assert await budgets.set_aside(await asks(database, 1)) == "customer"
+    assert await set_aside(budgets, await asks(database, 1)) == "customer"
     clock.advance(2)
-    assert await budgets.set_aside(await asks(database, 2)) is None
+    assert await set_aside(budgets, await asks(database, 2)) is None
 
 
 async def test_of_many_questions_at_once_no_more_are_answered_than_the_cap_and_one(database: Database) -> None:
@@ -92,7 +97,7 @@ async def test_of_many_questions_at_once_no_more_are_answered_than_the_cap_and_o
         await spend(database, clock, f"turn/{number}/small", 0.05)
         await spend(database, clock, f"turn/{number}/large", 0.15)
     questions = [await asks(database, number) for number in range(1, 21)]
-    told = await asyncio.gather(*(budgets.set_aside(item) for item in questions))
+    told = await asyncio.gather(*(set_aside(budgets, item) for item in questions))
     # 0.40 is spent; three at 0.20 fill the day.
     assert told.count(None) == 3
 
@@ -101,12 +106,12 @@ async def test_what_is_set_aside_goes_as_soon_as_the_cost_is_known(database: Dat
     clock = ManualClock()
     budgets = Budgets(database, clock, Metrics(), customer_daily=1.0, answer_cost=1.0)
     first, second = await asks(database, 1), await asks(database, 2)
-    assert await budgets.set_aside(first) is None
-    assert await budgets.set_aside(second) == "customer"
+    assert await set_aside(budgets, first) is None
+    assert await set_aside(budgets, second) == "customer"
     await spend(database, clock, "turn/1/small", 0.1)
     async with database.transaction() as tx:
         await turns.forget(tx, first.id)
-    assert await budgets.set_aside(second) is None
+    assert await set_aside(budgets, second) is None
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,7 @@ async def test_what_an_answer_will_cost_is_guessed_from_what_is_known(
     clock = ManualClock()
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.0999, answer_cost=answer_cost)
     await spend(database, clock, "turn/101/small", others, customer="U0CUSTOMERB")
-    told = [await budgets.set_aside(await asks(database, number)) for number in range(1, 16)]
+    told = [await set_aside(budgets, await asks(database, number)) for number in range(1, 16)]
     assert told.count(None) == answered
 
 
@@ -129,21 +134,21 @@ async def test_an_answer_that_has_begun_is_not_weighed_again(database: Database)
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
     item = await asks(database, 1)
     async with database.transaction() as tx:
-        await turns.record(tx, item.id, "stream", {"opened": []}, attempt=1, now=1.0)
+        await turns.record(tx, item.id, {"stream": {"opened": []}}, attempt=1, now=1.0)
         begun_again = await inbox.start(tx, item.id)
     await spend(database, clock, "turn/1/small", 0.5)
     assert begun_again is not None
-    assert await budgets.set_aside(begun_again) is None
+    assert await set_aside(budgets, begun_again) is None
 
 
 async def test_a_question_that_was_closed_sets_nothing_aside(database: Database) -> None:
     clock = ManualClock()
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.005)
     first = await asks(database, 1)
-    assert await budgets.set_aside(first) is None
+    assert await set_aside(budgets, first) is None
     async with database.transaction() as tx:
         await inbox.finish(tx, first.id, "done", now=2.0)
-    assert await budgets.set_aside(await asks(database, 2)) is None
+    assert await set_aside(budgets, await asks(database, 2)) is None
 
 
 async def test_the_workspaces_cap_holds_for_everybody_and_the_log_says_so_once_an_hour(
@@ -155,7 +160,7 @@ async def test_the_workspaces_cap_holds_for_everybody_and_the_log_says_so_once_a
     await spend(database, clock, "turn/2", 0.6, customer="U2")
     with caplog.at_level(logging.ERROR):
         for number in (1, 2):
-            assert await budgets.set_aside(await asks(database, number)) == "workspace"
+            assert await set_aside(budgets, await asks(database, number)) == "workspace"
         assert await budgets.used_up(TEAM) == "workspace"
         assert len(caplog.records) == 1
         clock.advance(HOUR)
@@ -166,8 +171,8 @@ async def test_the_workspaces_cap_holds_for_everybody_and_the_log_says_so_once_a
 
 async def test_what_runs_for_others_counts_against_the_workspaces_cap(database: Database) -> None:
     budgets = Budgets(database, ManualClock(), Metrics(), workspace_daily=1.0, answer_cost=1.0)
-    assert await budgets.set_aside(await asks(database, 1)) is None
-    assert await budgets.set_aside(await asks(database, 2, customer="U0CUSTOMERB")) == "workspace"
+    assert await set_aside(budgets, await asks(database, 1)) is None
+    assert await set_aside(budgets, await asks(database, 2, customer="U0CUSTOMERB")) == "workspace"
 
 
 @tool(title="Looking")
@@ -217,18 +222,18 @@ async def test_a_clock_that_jumps_gives_nobody_a_new_budget(database: Database, 
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
     await spend(database, clock, "turn/1", 1.0)
     clock.advance(jump)
-    assert await budgets.set_aside(await asks(database, 1)) == "customer"
+    assert await set_aside(budgets, await asks(database, 1)) == "customer"
     clock.advance(25 * HOUR - min(jump, 0))
-    assert await budgets.set_aside(await asks(database, 2)) is None
+    assert await set_aside(budgets, await asks(database, 2)) is None
 
 
 async def test_the_year_2038_is_a_year_like_others(database: Database) -> None:
     clock = ManualClock(2.0**31 + 100)
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
     await spend(database, clock, "turn/1", 1.0)
-    assert await budgets.set_aside(await asks(database, 1)) == "customer"
+    assert await set_aside(budgets, await asks(database, 1)) == "customer"
     clock.advance(25 * HOUR)
-    assert await budgets.set_aside(await asks(database, 2)) is None
+    assert await set_aside(budgets, await asks(database, 2)) is None
 
 
 def message(number: int, *, at: float, author: str = "U0CUSTOMERA", fence: int = 1) -> InboxItem:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.ingest.admission import MAX_LOOP_LAG_SECONDS, MAX_STARTS, AdmissionControl
+from bot.ingest.admission import MAX_LOOP_LAG_SECONDS, MAX_STARTS, PRESSES_IN_A_ROW, AdmissionControl, Group
 from tests.doubles.clock import settle
 from tests.patience import patience
 
@@ -102,8 +102,8 @@ async def test_what_waits_when_the_watch_ends_does_not_begin() -> None:
 
 
 async def test_who_writes_much_keeps_nobody_else_waiting() -> None:
-    async def whose(number: int) -> str:
-        return "somebody else" if number == 100 else "who writes much"
+    async def whose(number: int) -> Group:
+        return Group("somebody else" if number == 100 else "who writes much")
 
     admission, turns = AdmissionControl(whose), Turns()
     take = admission.admitting(turns.take)
@@ -115,3 +115,31 @@ async def test_who_writes_much_keeps_nobody_else_waiting() -> None:
         await asyncio.gather(*waiting)
     assert turns.begun.index(100) <= MAX_STARTS + 2
     assert [number for number in turns.begun if number != 100] == [*range(50)]
+
+
+async def _by_number(number: int) -> Group:
+    """Rows from 100 on are presses. Everybody writes or presses once."""
+    return Group(str(number), are_presses=number >= 100)
+
+
+async def test_a_press_goes_ahead_of_the_messages_that_wait() -> None:
+    admission, turns = AdmissionControl(_by_number), Turns()
+    take = admission.admitting(turns.take)
+    waiting = [asyncio.create_task(take(number)) for number in [*range(50), 100, 101]]
+    await settle()
+    async with asyncio.timeout(PATIENCE), watching(admission):
+        await asyncio.gather(*waiting)
+    assert turns.begun[MAX_STARTS : MAX_STARTS + 2] == [100, 101]
+    assert [number for number in turns.begun if number < 100] == [*range(50)]
+
+
+async def test_however_many_presses_wait_messages_begin_too() -> None:
+    admission, turns = AdmissionControl(_by_number), Turns()
+    take = admission.admitting(turns.take)
+    waiting = [asyncio.create_task(take(number)) for number in [*range(MAX_STARTS), *range(100, 200), 50, 51, 52]]
+    await settle()
+    async with asyncio.timeout(PATIENCE), watching(admission):
+        await asyncio.gather(*waiting)
+    of_messages = [turns.begun.index(number) - MAX_STARTS for number in (50, 51, 52)]
+    assert of_messages == [PRESSES_IN_A_ROW, 2 * PRESSES_IN_A_ROW + 1, 3 * PRESSES_IN_A_ROW + 2]
+    assert [number for number in turns.begun if number >= 100] == [*range(100, 200)]

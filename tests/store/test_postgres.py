@@ -350,7 +350,7 @@ async def test_a_name_that_a_models_server_made_up_is_found_again(database: Data
         await inbox.add(tx, arrival("1.1"), now=1.0)
         await inbox.start(tx, 1)
         for name in names:
-            await turns.record(tx, 1, name, {"of": repr(name)}, attempt=1, now=1.0)
+            await turns.record(tx, 1, {name: {"of": repr(name)}}, attempt=1, now=1.0)
         found = [await turns.look_up(tx, 1, name, attempt=1) for name in names]
     assert found == [{"of": repr(name)} for name in names]
 

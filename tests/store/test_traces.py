@@ -60,7 +60,7 @@ async def test_a_row_without_a_turn_says_how_it_stands(database: Database) -> No
         await inbox.finish(tx, 1, "done", reason="relayed", now=2.0)
         await inbox.start(tx, 2)
         for number, name in enumerate(("stream", "round-1")):
-            await turns.record(tx, 2, name, {}, attempt=1, now=float(number))
+            await turns.record(tx, 2, {name: {}}, attempt=1, now=float(number))
         closed, running = await traces.find_row(tx, 1), await traces.find_row(tx, 2)
         assert await traces.find_row(tx, 3) is None
     assert closed is not None

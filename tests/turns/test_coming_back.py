@@ -35,7 +35,7 @@ class Anybody:
 class Unlimited:
     """Money without end."""
 
-    async def set_aside(self, item: Any) -> bool:
+    async def set_aside(self, tx: Any, item: Any) -> bool:
         """As Budgets.set_aside."""
         return False
 

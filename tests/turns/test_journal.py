@@ -74,7 +74,7 @@ async def test_an_attempt_that_was_just_confirmed_is_not_asked_about_again_befor
 async def test_a_later_attempt_sees_what_an_earlier_one_recorded_after_it_had_begun_to_look(database: Database) -> None:
     _, journal = await begin(database)
     async with database.transaction() as tx:
-        await turns.record(tx, 1, "call-1", {"n": 1}, attempt=1, now=1.0)
+        await turns.record(tx, 1, {"call-1": {"n": 1}}, attempt=1, now=1.0)
     assert await journal.recall("call-1") == {"n": 1}
     assert len(journal.rounds) == 0
 
@@ -140,3 +140,38 @@ async def test_a_superseded_attempt_ends_without_another_try() -> None:
 
     assert await RetryingRunner(take, ManualClock()).take(7, asyncio.Semaphore(1))
     assert calls == [7]
+
+
+async def test_what_is_noted_is_stored_with_the_next_step_and_not_before(database: Database) -> None:
+    _, journal = await begin(database)
+    journal.note("call-1", {"n": 1})
+    assert journal.known("call-1") == await journal.recall("call-1") == {"n": 1}
+    async with database.transaction() as tx:
+        assert await turns.recall(tx, 1) == {}
+    await journal.record("round-2", {"n": 2})
+    async with database.transaction() as tx:
+        assert await turns.recall(tx, 1) == {"call-1": {"n": 1}, "round-2": {"n": 2}}
+    await journal.record("round-3", {"n": 3})
+    async with database.transaction() as tx:
+        assert [*await turns.recall(tx, 1)] == ["call-1", "round-2", "round-3"]
+
+
+async def test_what_an_older_attempt_noted_is_not_stored(database: Database) -> None:
+    _, old = await begin(database)
+    old.note("call-1", {"n": 1})
+    await begin(database)
+    for name in ("round-2", "stream"):
+        with pytest.raises(Superseded):
+            await old.record(name, {"n": 2})
+    async with database.transaction() as tx:
+        assert await turns.recall(tx, 1) == {}
+
+
+async def test_a_first_attempt_has_shown_nothing_and_after_any_step_a_stream_may_be_there(database: Database) -> None:
+    _, first = await begin(database)
+    assert first.standing("stream") is None
+    async with database.transaction() as tx:
+        await turns.record(tx, 1, {turns.SET_ASIDE: {"cost": 0.1}}, attempt=1, now=1.0)
+    _, second = await begin(database)
+    assert second.standing("stream") == {"opened": []}
+    assert second.standing("private-stream") is None

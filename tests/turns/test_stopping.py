@@ -24,7 +24,7 @@ from bot.language.languages import Language
 from bot.language.sentences import load_sentences
 from bot.store import inbox, interrupts, schema, threads
 from bot.store.bodies import AttachedFile, DeleteBody, MessageBody
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answers.asking import Agents
 from bot.turns.answers.journal import open_journal
@@ -53,7 +53,7 @@ PERSON = calls(call(ESCALATE, {"reason": "upset"}, id="c1"))
 class Purse:
     """There is money for every answer."""
 
-    async def set_aside(self, item: InboxItem) -> bool:
+    async def set_aside(self, tx: Transaction, item: InboxItem) -> bool:
         """As Budgets.set_aside."""
         return False
 

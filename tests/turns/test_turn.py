@@ -8,6 +8,7 @@ from bot.store import inbox, schema, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.telemetry import Metrics
+from bot.turns.summaries import Episode
 from tests.doubles.clock import ManualClock
 from tests.store.rows import a_turn
 from tests.turns.answering import TurnParts
@@ -20,7 +21,7 @@ class Owed:
     def __init__(self) -> None:
         self.rows: list[int] = []
 
-    async def catch_up(self, item: InboxItem) -> None:
+    async def catch_up(self, item: InboxItem, episode: Episode | None = None) -> None:
         self.rows.append(item.id)
 
 

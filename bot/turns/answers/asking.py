@@ -85,6 +85,8 @@ class Asked:
     """What the shop says about a topic that the agent did not speak about. Empty if there is none."""
     rewrites: Sequence[str] = ()
     """What the cheap model made of the question, or of each of several, before the pages were searched again."""
+    follows_procedure: bool = False
+    """Whether a procedure was on when the agents had answered, or ended meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ class Agents:
             did=outcome.messages,
             refusal=refusal,
             rewrites=rewrites_in([seen]),
+            follows_procedure=playbook is not None and playbook.running is not None,
         )
 
     async def _apart(self, inquiry: _Inquiry, questions: Sequence[str]) -> Asked:

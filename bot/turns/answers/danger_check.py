@@ -32,7 +32,7 @@ from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.classifier import Danger
 from bot.ingest.interrupts import Interrupt
 from bot.store import spending, turns
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.spending import Spending
 from bot.telemetry import Metrics
@@ -61,6 +61,10 @@ class Looking:
     def __init__(self, task: "asyncio.Task[Look | None]", seconds: float) -> None:
         self._task = task
         self._seconds = seconds
+
+    def has_found_nothing(self) -> bool:
+        """Whether the look is over and saw no danger."""
+        return self._task.done() and not self._task.cancelled() and self._task.result() is None
 
     async def result(self) -> Look | None:
         """Return the look if it saw danger. None if it did not, or not within its time."""
@@ -98,12 +102,11 @@ class DangerCheck:
         async with self.beside(item, Interrupt()) as looking:
             return await looking.result()
 
-    async def noted(self, item: InboxItem) -> Look | None:
+    async def noted(self, tx: Transaction, item: InboxItem) -> Look | None:
         """Return the danger that an earlier attempt at the row saw but did not handle. None if there is none."""
         if item.fence == 1:
             return None
-        async with self.database.transaction() as tx:
-            step = await turns.look_up(tx, item.id, STEP, attempt=item.fence)
+        step = await turns.look_up(tx, item.id, STEP, attempt=item.fence)
         return _look_of(step) if step else None
 
     async def book(self, item: InboxItem, look: Look) -> None:
@@ -169,7 +172,7 @@ class DangerCheck:
         async with self.database.transaction() as tx:
             if await turns.ended(tx, item.id, item.thread):
                 return False
-            await turns.record(tx, item.id, STEP, value, attempt=item.fence, now=self.clock.now())
+            await turns.record(tx, item.id, {STEP: value}, attempt=item.fence, now=self.clock.now())
         return True
 
 

@@ -16,6 +16,7 @@ from bot.clock import Clock
 from bot.failpoints import failpoint
 from bot.store import attempts, turns
 from bot.store.database import Database
+from bot.store.turns import STANDING
 
 _ROUND = re.compile(r"(?:.+/)?round-\d+")
 """Matches the steps that hold a model's replies, also if a turn has several runs."""
@@ -32,6 +33,7 @@ class TurnJournal:
         self._turn = turn
         self._attempt = attempt
         self._known = known
+        self._noted = dict[str, Any]()
 
     async def recall(self, name: str) -> Any | None:
         """Return the step's value, or None if no attempt has finished it.
@@ -51,10 +53,16 @@ class TurnJournal:
             value = await turns.look_up(tx, self._turn, name, attempt=self._attempt)
         if value is not None:
             self._known[name] = value
-        return value
+        return self._noted.get(name) if value is None else value
+
+    def note(self, name: str, value: Any) -> None:
+        """Have a finished step stored with the next one that is recorded. It is repeated if the process ends before."""
+        if kind := _kind_of(name):
+            failpoint(f"{kind}_done")
+        self._known[name] = self._noted[name] = value
 
     async def record(self, name: str, value: Any) -> None:
-        """Store a finished step.
+        """Store a finished step, and those that were noted before it.
 
         Raises:
             Superseded: a later attempt has begun. Nothing is stored.
@@ -62,8 +70,14 @@ class TurnJournal:
         kind = _kind_of(name)
         if kind:
             failpoint(f"{kind}_done")
-        async with self._database.transaction() as tx:
-            await turns.record(tx, self._turn, name, value, attempt=self._attempt, now=self._clock.now())
+        noted, self._noted = self._noted, {}
+        try:
+            async with self._database.transaction() as tx:
+                steps = {**noted, name: value}
+                await turns.record(tx, self._turn, steps, attempt=self._attempt, now=self._clock.now())
+        except BaseException:
+            self._noted = {**noted, **self._noted}
+            raise
         self._known[name] = value
         if kind:
             failpoint(f"{kind}_kept")
@@ -71,6 +85,16 @@ class TurnJournal:
     def known(self, name: str) -> Any | None:
         """Return the step's value from this object, without a query. It may be old if a later attempt has begun."""
         return self._known.get(name)
+
+    def standing(self, name: str) -> Any | None:
+        """Return where the answer is, as far as it is known, when an attempt begins. None if nothing can be there.
+
+        Its cost was set aside first, so any step means that there may be a stream.
+        """
+        known = self._known.get(name)
+        if known is None and name == STANDING[0] and self._known:
+            return {"opened": []}
+        return known
 
     @property
     def has_steps(self) -> bool:

@@ -60,7 +60,7 @@ class Leftovers:
         language = self.sentences.language_for(state.language if state else "")
         sentence = self.sentences.say(language, "cut_short")
         for name in STANDING:
-            if begun := journal.known(name):
+            if begun := journal.standing(name):
                 async with asyncio.timeout(END_TIMEOUT):
                     await journal.record(name, await self._cut_short(item, name, begun, sentence))
 
@@ -93,7 +93,7 @@ class Leftovers:
         try:
             async with asyncio.timeout(END_TIMEOUT):
                 for name in STANDING:
-                    if journal.known(name) is not None:
+                    if journal.standing(name) is not None:
                         await self._stop_streams(item, name)
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
@@ -103,7 +103,7 @@ class Leftovers:
         journal = await self._journal(item)
         found: list[tuple[str, str]] = []
         for name in STANDING:
-            if begun := journal.known(name):
+            if begun := journal.standing(name):
                 found += await self._stop_streams(item, name, begun["opened"])
         return list(dict.fromkeys(found))
 

@@ -10,6 +10,8 @@ from bot.language.languages import Language
 from bot.store.actions import Action
 from bot.store.bodies import naming_files
 from bot.store.inbox import InboxItem
+from bot.turns.row_closing import RowClosing
+from bot.turns.summaries import Episode
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ class Question:
     """The changes of orders that were prepared in this thread."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Ends the answer early."""
+    closing: RowClosing = field(default_factory=RowClosing)
+    """Whether the row is closed with the answer."""
+    before: Episode | None = None
+    """The episode before the answer. None if it is not known."""
 
     @property
     def known(self) -> Sequence[Message]:

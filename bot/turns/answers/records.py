@@ -15,13 +15,15 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk.topics import without_marks
 from bot.failpoints import failpoint
-from bot.store import procedures, spending, threads, turns
+from bot.store import actions, inbox, procedures, spending, threads, turns
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
-from bot.store.turns import TurnRecord
+from bot.store.turns import PastTurn, TurnRecord
 from bot.turns.answers.asking import Asked
 from bot.turns.answers.journal import TurnJournal, open_journal
+from bot.turns.answers.question import Question
 from bot.turns.costs import costs_of
+from bot.turns.sessions import TurnSessions
 from knowledge.search.passages import Hit
 
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
@@ -36,6 +38,8 @@ class AnswerRecords:
     clock: Clock
     changes: Preparing | None = None
     """What the tools prepare. None for a desk without rules for it."""
+    sessions: TurnSessions | None = None
+    """None if rows are never closed with their answers."""
 
     async def journal(self, item: InboxItem) -> TurnJournal:
         """Open the journal of the row's answer, with what earlier attempts recorded."""
@@ -95,13 +99,30 @@ class AnswerRecords:
             for use in costs_of(question.item, asked.journal.rounds, outcome):
                 await spending.add(tx, use, now=self.clock.now())
             is_told = await self._show_changes(tx, asked, ended, place)
-            await procedures.count(tx, question.item.thread, rounds=_rounds(asked), now=self.clock.now())
+            if asked.follows_procedure:
+                await procedures.count(tx, question.item.thread, rounds=_rounds(asked), now=self.clock.now())
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
-            await threads.set_agent(tx, record.thread, outcome.agent)
+            if outcome.agent != question.agent or thread is not None:
+                await threads.set_agent(tx, record.thread, outcome.agent)
+            closes_row = thread is None and await self._may_close(tx, question)
+            if closes_row:
+                await inbox.finish(tx, question.item.id, "done", reason=ended, now=self.clock.now())
+                failpoint("turn_closing")
+        question.closing.is_done = closes_row
+        if thread is None and question.before is not None:
+            kept = PastTurn(ended, [dict(message) for message in record.messages], record.ts)
+            question.closing.episode = question.before.followed_by(kept)
         if self.changes is not None and is_told:
             self.changes.stepping.outbox.wake()
-        failpoint("turn_kept")
+        if not closes_row:
+            failpoint("turn_kept")
         return ended
+
+    async def _may_close(self, tx: Transaction, question: Question) -> bool:
+        """Whether nothing is left to do for the row: nothing after the answer, and nothing in its session."""
+        if self.sessions is None or not question.closing.may_follow():
+            return False
+        return await self.sessions.is_settled(tx, question.item)
 
     async def _show_changes(self, tx: Transaction, asked: Asked, ended: str, place: ThreadRef) -> bool:
         """Show under the answer what the tools have prepared. Without an answer to stand under, it is withdrawn.
@@ -112,6 +133,8 @@ class AnswerRecords:
             return False
         origin, question = f"turn/{asked.question.item.id}", asked.question
         if ended == "answered" and place.is_direct:
+            if not await actions.of_origin(tx, origin, states=("offered",)):
+                return False
             epoch = await threads.epoch_of(tx, place.key)
             return await self.changes.show(tx, origin, place, epoch, language=question.language)
         if ended != "answered":

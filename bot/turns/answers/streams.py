@@ -11,6 +11,7 @@ from bot.slack.client import SlackClient
 from bot.slack.stream import StreamWriter, open_stream
 from bot.store import turns
 from bot.store.database import Database
+from bot.store.turns import SET_ASIDE, STANDING
 from bot.turns.answers.journal import TurnJournal
 from bot.turns.answers.question import Question
 from bot.turns.ownership import EpochReader, OwnershipGuard
@@ -30,7 +31,7 @@ class AnswerStreams:
         self, question: Question, thread: ThreadRef, journal: TurnJournal, name: str
     ) -> AsyncIterator[StreamWriter]:
         """Open a stream in `thread`. After a crash it replaces what the earlier attempt left there."""
-        begun = journal.known(name)
+        begun = journal.standing(name)
         opened: list[str] = begun["opened"] if begun else []
 
         async def note(ts: str) -> None:
@@ -38,11 +39,11 @@ class AnswerStreams:
             await journal.record(name, {"opened": opened})
 
         async def fence() -> None:
-            if journal.known(name) is None:
+            if journal.known(name) is not None:
+                await journal.check(name)
+            elif name != STANDING[0] or await journal.check(SET_ASIDE) is None:
                 # A later attempt finds out that there may be a stream.
                 await journal.record(name, {"opened": opened})
-            else:
-                await journal.check(name)
 
         guard = OwnershipGuard(self.epochs, question.item.thread.key, question.epoch, question.local_changes)
 
