@@ -86,16 +86,21 @@ class AdmissionControl:
         self._presses, self._messages = _Line(), _Line()
         self._presses_in_a_row = 0
         self._free_starts = MAX_STARTS
+        self._wanted = asyncio.Event()
         self._started_at = 0.0
         self._is_closed = False
         self.loop_lag = 0.0
         """The lag of the loop at the last measurement, in seconds."""
 
     async def run(self) -> None:
-        """Measure until cancelled. Then every waiting turn is cancelled, and so is every later one."""
+        """Measure while turns begin, until cancelled. Then each waiting turn is cancelled, and so is each later one."""
         now = asyncio.get_running_loop().time
         try:
             while True:
+                if self._free_starts == MAX_STARTS and not self._presses and not self._messages:
+                    # Nobody needs to know now. An idle process must not wake up fifty times a second.
+                    self._wanted.clear()
+                    await self._wanted.wait()
                 due = now() + LOOP_CHECK_SECONDS
                 await asyncio.sleep(LOOP_CHECK_SECONDS)
                 self.loop_lag = now() - due
@@ -120,6 +125,7 @@ class AdmissionControl:
         if self._is_closed:
             # No one would ever admit it. The engines read this as a turn that started too late to finish.
             raise asyncio.CancelledError
+        self._wanted.set()
         if self._free_starts and not self._presses and not self._messages:
             self._start()
             return

@@ -18,10 +18,14 @@ pinned and tests/ingest/test_fleet.py checks them.
 """
 
 import asyncio
+import contextlib
 import logging
+import random
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 
@@ -29,7 +33,7 @@ from bot.clock import HOUR, JUMP_SECONDS, WEEK, Clock, JumpWatch
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.failpoints import failpoint
 from bot.ingest.engine import CLEANUP_TIMEOUT, RetryingRunner, TakeTurn, cancel_all
-from bot.store import handover, inbox, leases
+from bot.store import handover, inbox, leases, wakeups
 from bot.store.database import Database
 from bot.store.handover import OpenRow
 from bot.store.leases import Membership
@@ -39,11 +43,17 @@ logger = logging.getLogger(__name__)
 
 QUEUE = "turns"
 WORKFLOW = "take_turn"
+QUEUE_THREAD = f"queue-worker-{QUEUE}"
+"""The name that DBOS gives to the queue's thread."""
 APPLICATION = "frontdesk"
 VERSION = "1"
 """The version of the queue's entries, not of the program. If it changed, older entries would never run."""
-QUEUE_POLL_INTERVAL = 0.15
-"""Seconds between two queries of a worker for entries."""
+QUEUE_POLL_INTERVAL = 1.0
+"""Seconds between two queries of a worker for entries that nobody has told it of."""
+END_LOOK_DELAYS = (0.05, 0.2)
+"""Seconds after the end of a turn until the worker looks for the thread's next one. DBOS first notes that it ended."""
+SPREAD_SECONDS = 0.03
+"""Within how many seconds the workers look that hear of new entries, so that they do not all claim the same."""
 THREADS = 16
 """The number of DBOS' threads for its own statements. Without a bound it starts one for each entry."""
 CONNECTIONS = 5
@@ -107,6 +117,33 @@ async def open_fleet(
         await asyncio.to_thread(client.destroy)
 
 
+class Waker:
+    """Ends the wait of the queue's thread.
+
+    DBOS has no public way to do it. Its thread sleeps by waiting for the event that ends it, so that event's `wait` is
+    replaced.
+    """
+
+    def __init__(self) -> None:
+        self._is_told = threading.Event()
+
+    def wake(self) -> None:
+        """Have the thread look for entries now. It may be called from any thread."""
+        self._is_told.set()
+
+    def interrupt(self, stopping: Iterable[threading.Event]) -> None:
+        """Replace how the queue's thread waits for these events. Other threads wait as before."""
+        for event in stopping:
+            event.wait = partial(self._wait, event, event.wait)  # type: ignore[method-assign]
+
+    def _wait(self, stop: threading.Event, wait: Callable[[float | None], bool], timeout: float | None = None) -> bool:
+        if threading.current_thread().name != QUEUE_THREAD:
+            return wait(timeout)
+        self._is_told.wait(timeout)
+        self._is_told.clear()
+        return stop.is_set()
+
+
 class Fleet:
     """This process's part in the queue that all processes share."""
 
@@ -140,6 +177,7 @@ class Fleet:
         self._jumps = JumpWatch(clock)
         self._next_look = self._next_cleaning = clock.monotonic()
         self._dbos: DBOS | None = None
+        self._waker = Waker()
         membership.when_lost(self.let_go)
 
     async def prepare(self) -> None:
@@ -169,6 +207,8 @@ class Fleet:
         self._side_tasks.append(asyncio.create_task(self._pump(), name="fleet pump"))
         if self._works:
             await asyncio.to_thread(self._launch)
+            listening = wakeups.listen(self._database, self._clock, self._member, self._wake_soon)
+            self._side_tasks.append(asyncio.create_task(listening, name="fleet listen"))
             self._side_tasks.append(asyncio.create_task(self._sweep(), name="fleet sweep"))
         return waiting
 
@@ -183,6 +223,7 @@ class Fleet:
             return
         for event in self._dbos.background_thread_stop_events:
             event.set()
+        self._waker.wake()
         if self._turns:
             await asyncio.wait(self._turns, timeout=seconds)
         await cancel_all(tuple(self._turns), CLEANUP_TIMEOUT - DBOS_STOP_TIMEOUT)
@@ -222,6 +263,9 @@ class Fleet:
                 await tx.run_sync(self._client.enqueue_in_transaction, _options(row), row.id)
             if rows:
                 await handover.mark(tx, [row.id for row in rows], handed=True)
+                await wakeups.tell(tx, self._member)
+        if rows:
+            self._waker.wake()
         return len(rows)
 
     def _launch(self) -> None:
@@ -246,6 +290,7 @@ class Fleet:
             await self._run(item_id)
 
         DBOS.launch()
+        self._waker.interrupt(self._dbos.background_thread_stop_events)
         # With retries, a thread would repeat a statement that met an outage for ever, with pauses of up to 90 s. Not
         # even the end of the process would end that thread. Without them it fails, and `_take_over` finds its entry.
         self._dbos._sys_db._retry_connection_errors = False
@@ -273,6 +318,19 @@ class Fleet:
         turn.add_done_callback(self._turns.discard)
         return await turn
 
+    def _wake_soon(self) -> None:
+        """Look for entries that another process has put into the queue. All workers hear of them at the same time."""
+        delay = random.uniform(0.0, SPREAD_SECONDS)  # noqa: S311 - it protects nothing
+        self._loop.call_later(delay, self._waker.wake)
+
+    async def _look_for_next(self, item_id: int) -> None:
+        """Look for the thread's next entry soon, if there is one: it cannot begin before this one's end."""
+        with contextlib.suppress(StoreUnavailable):
+            async with self._database.reading() as tx:
+                if await handover.has_next(tx, item_id):
+                    for delay in END_LOOK_DELAYS:
+                        self._loop.call_later(delay, self._waker.wake)
+
     async def _take_in_place(self, item_id: int) -> bool:
         """Wait for a slot and run the row. Rows that were running at two crashes run one by one.
 
@@ -284,7 +342,9 @@ class Fleet:
         except StoreUnavailable:
             # The turn waits for the same database anyway. After the next crash the row is checked again.
             is_suspect = False
-        return await self._runner.take(item_id, self._alone if is_suspect else self._places)
+        is_done = await self._runner.take(item_id, self._alone if is_suspect else self._places)
+        await self._look_for_next(item_id)
+        return is_done
 
     async def _sweep(self) -> None:
         while True:
@@ -320,6 +380,7 @@ class Fleet:
         if dead:
             logger.warning("turns of processes that are gone are taken over", extra={"members": sorted(dead)})
             await asyncio.to_thread(DBOS._recover_pending_workflows, sorted(dead))
+            self._waker.wake()
         if self._dbos is None:
             return
         own = {entry for entry, member in at_work if member == self._member}

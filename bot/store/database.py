@@ -17,7 +17,7 @@ because they are compared with times of our clock. Processes whose clocks differ
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -120,6 +120,24 @@ class Database:
         """
         async with self._let_in(self._readers, self._readers_turnstile, urgent=False) as connection:
             yield connection
+
+    async def listen(self, channel: str, heard: Callable[[str], None]) -> None:
+        """Call `heard` with the text of each notification on Postgres' channel, and with "" once it is listened to.
+
+        It holds a connection of its own, and returns when that connection ends.
+
+        Raises:
+            StoreUnavailable: Postgres does not answer.
+        """
+        ended = asyncio.Event()
+        # A listener's arguments are the connection, the server's process, the channel and the payload.
+        async with self._migrating.connect() as connection:
+            raw = await connection.get_raw_connection()
+            listening: Any = raw.driver_connection
+            listening.add_termination_listener(lambda *_: ended.set())
+            await listening.add_listener(channel, lambda *arguments: heard(arguments[-1]))
+            heard("")
+            await ended.wait()
 
     @asynccontextmanager
     async def _let_in(

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, func, select, text, update
+from sqlalchemy import Select, bindparam, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -77,6 +77,11 @@ async def mark(tx: AsyncConnection, ids: Collection[int], *, handed: bool) -> No
     await tx.execute(update(schema.inbox).where(schema.inbox.c.id.in_(ids)).values(handed=handed))
 
 
+async def has_next(tx: AsyncConnection, item_id: int) -> bool:
+    """Whether the engine has another open row of the row's thread."""
+    return (await tx.execute(_NEXT, {"row": item_id})).first() is not None
+
+
 async def at_work(tx: AsyncConnection, queue: str) -> list[tuple[str, str]]:
     """The queue's entries that are being worked on, and the executor of each."""
     rows = await tx.execute(_AT_WORK, {"queue": queue})
@@ -114,3 +119,12 @@ def _waiting() -> Select[Any]:
 
 async def _read(tx: AsyncConnection, statement: Select[Any]) -> list[OpenRow]:
     return [OpenRow(row.id, row.kind, ThreadRef.of(row.thread), row.ts) for row in await tx.execute(statement)]
+
+
+_ITEM, _OTHER = schema.inbox.alias("item"), schema.inbox.alias("other")
+_NEXT = (
+    select(_OTHER.c.id)
+    .join_from(_ITEM, _OTHER, _OTHER.c.thread == _ITEM.c.thread)
+    .where(_ITEM.c.id == bindparam("row"), _OTHER.c.id != _ITEM.c.id, _OTHER.c.state == "new", _OTHER.c.handed)
+    .limit(1)
+)

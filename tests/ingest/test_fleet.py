@@ -109,6 +109,21 @@ async def test_a_process_that_was_frozen_ends_when_it_wakes_and_does_nothing_aga
             assert b"done" not in await frozen.process.stdout.read()
 
 
+async def test_a_worker_is_told_of_what_others_put_into_the_queue_and_looks_for_a_threads_next_turn(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody looks by themselves.
+    monkeypatch.setattr("bot.ingest.fleet.QUEUE_POLL_INTERVAL", 10 * patience(60.0))
+    monkeypatch.setattr("bot.ingest.fleet.HANDOVER_POLL_INTERVAL", 10 * patience(60.0))
+    async with room.engine() as worker:
+        first, thread = await room.store("1.1", thread="1.1")
+        worker.submit(first, thread)
+        await room.work.until(lambda: room.work.done == [first])
+        of_others = [(await room.store(f"{number}.1", thread=f"{number % 2}.1"))[0] for number in range(2, 6)]
+        async with ingress(room):
+            await room.work.until(lambda: sorted(room.work.done) == sorted([first, *of_others]))
+
+
 async def test_a_turn_that_got_lost_in_its_own_process_is_begun_again(room: Room) -> None:
     async with room.engine() as engine:
         item_id, thread = await room.store("1.1")
