@@ -119,7 +119,13 @@ async def test_what_a_turn_that_is_given_up_had_cost_is_kept(database: Database)
     clock = ManualClock()
     journal = await open_journal(database, clock, turn=1, attempt=1)
     await journal.record("round-1", reply("small", Usage(100, 10, 0, 0.25)))
-    no_slack = SimpleNamespace(files=None, chat=None, sessions=None, directory=None)
+
+    async def nothing_said(*where: str, oldest: float | None = None) -> list[dict[str, Any]]:
+        """As Chat.own_replies."""
+        return []
+
+    chat = SimpleNamespace(own_replies=nothing_said)
+    no_slack = SimpleNamespace(files=None, chat=chat, streams=None, sessions=None, directory=None)
     answers = build_answers(database, cast(Any, no_slack), clock)
     await answers.leftovers.close(item)
     async with database.transaction() as tx:
