@@ -152,7 +152,7 @@ def _record(message: str, **fields: object) -> logging.LogRecord:
 
 
 class _JsonLines(logging.Formatter):
-    def __init__(self, secrets: Iterable[str], traceparent: Callable[[], str | None]) -> None:
+    def __init__(self, secrets: Iterable[str], traceparent: Callable[[], str | None] = lambda: None) -> None:
         super().__init__()
         self._traceparent = traceparent
         known = "|".join(re.escape(secret) for secret in sorted(set(secrets), key=len, reverse=True))
