@@ -34,12 +34,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.ext.asyncio import create_async_engine
+
 from bot.desk.danger.classifier import load_classifier
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.values import load_value_words
 from bot.language.matching import load_matchers
 from bot.language.sentences import load_sentences
+from bot.store import database as databases
 from demo.program import dying_with_parent
+from tests.doubles.engines import sharing_statements
 from tests.patience import patience
 
 ROOT = Path(__file__).parents[1]
@@ -293,8 +297,17 @@ def main() -> None:
     load_value_words()
     load_sentences()
     load_classifier()
+    databases.create_async_engine = sharing_statements(create_async_engine)  # type: ignore[attr-defined]
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_migrate(f"sqlite+aiosqlite:///{folder}/frontdesk.db"))
     gc.freeze()
     _become(_Server(int(sys.argv[1])).run())
+
+
+async def _migrate(url: str) -> None:
+    """Make a database, so that what a migration imports and compiles is here."""
+    async with databases.open_database(url) as database:
+        await database.migrate()
 
 
 class _Server:
