@@ -246,6 +246,30 @@ def _named(path: KeyPath) -> str:
     return named
 
 
+class _NotPossible(yaml.MarkedYAMLError):
+    """What is YAML, but not for these files."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Stops at the first alias, and where collections are nested too deep to be composed."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        is_collection = self.check_event(yaml.CollectionStartEvent)
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        if self.check_event(yaml.AliasEvent):
+            raise _NotPossible(problem="must be written out: & and * are not possible here", problem_mark=mark)
+        self._depth += is_collection
+        if self._depth > DEPTH_LIMIT:
+            raise _NotPossible(problem="is nested too deep", problem_mark=mark)
+        node = super().compose_node(parent, index)
+        self._depth -= is_collection
+        return node
+
+
 class _Reader:
     """Reads YAML into texts, lists and mappings, and notes where each one is."""
 
@@ -257,16 +281,10 @@ class _Reader:
 
     def read(self, text: str) -> Any:
         try:
-            depth = 0
-            for event in yaml.parse(text, Loader=yaml.SafeLoader):
-                if isinstance(event, yaml.AliasEvent):
-                    self._add(event.start_mark, "", "must be written out: & and * are not possible here")
-                    return {}
-                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-                if depth > DEPTH_LIMIT:
-                    self._add(event.start_mark, "", "is nested too deep")
-                    return {}
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            node = yaml.compose(text, Loader=_Loader)
+        except _NotPossible as error:
+            self._add(error.problem_mark, "", error.problem or "")
+            return {}
         except yaml.MarkedYAMLError as error:
             self._add(error.problem_mark, "", f"is not YAML: {error.problem}")
             return {}
