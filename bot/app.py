@@ -94,6 +94,8 @@ from bot.integrations import (
 )
 from bot.language.matching import load_matchers
 from bot.language.sentences import Sentences, load_sentences
+from bot.learning.channels import Channels
+from bot.learning.conversations import ChannelThreads
 from bot.learning.suggestions import Learning, build_learners
 from bot.live_files import LiveFile
 from bot.models.prices import Prices, load_prices
@@ -203,6 +205,7 @@ class App:
     bases: Bases
     models: Models
     schedule: Schedule
+    channels: Channels | None
     sla: SlaTimers
     actions: ActionRunner | None
     runs: ProcedureRuns | None
@@ -280,6 +283,9 @@ async def open_app(
             inbox=inbox,
             interrupts=interrupts,
         )
+        channels = None
+        if settings.kb_path is not None:
+            channels = Channels(database, clock, delivery.outbox, desk.learning.threads, inbox.accept, settings.kb_path)
         admission = AdmissionControl(partial(group_of, database))
         engine = await stack.enter_async_context(_open_engine(opened, admission.admitting(turns.take)))
         background: set[asyncio.Task[None]] = set()
@@ -315,6 +321,7 @@ async def open_app(
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),
                 articles=help_center.articles,
+                channels=channels,
                 start=partial(_start, background),
             ),
         )
@@ -332,6 +339,7 @@ async def open_app(
             opened.bases,
             opened.models,
             help_center.schedule,
+            channels,
             SlaTimers(cases.cases.stepping, slack.directory, settings.desk_lead),
             actions.runner if actions else None,
             actions.procedures if actions else None,
@@ -637,6 +645,7 @@ def build_desk(
         budgets=budgets,
         metrics=opened.metrics,
         agent_channel=opened.agent_channel,
+        threads=ChannelThreads(opened.me, opened.slack.chat, opened.slack.directory, parts.staff, opened.agent_channel),
         places=asyncio.Semaphore(DRAFTS),
         is_on=settings.kb_path is not None,
     )
@@ -890,6 +899,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
                 _start(app.background, app.replication.run())
             if app.role != "ingress":
                 _start(app.background, app.schedule.run())
+            if app.role != "ingress" and app.channels is not None:
+                _start(app.background, app.channels.run())
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
             _start(app.background, app.sla.run())

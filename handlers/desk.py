@@ -21,6 +21,7 @@ from bot.home.staff_commands import Overview
 from bot.ingest.inbox import Inbox
 from bot.language.languages import Language
 from bot.language.sentences import Sentences
+from bot.learning.channels import Channels
 from bot.slack.api.chat import Chat
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
@@ -58,6 +59,8 @@ class Desk:
     library: Library
     refreshes: Refreshes
     articles: Articles
+    channels: Channels | None
+    """None without a knowledge base."""
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs a task that outlives its request. The application owns the task and ends it."""
 

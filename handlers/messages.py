@@ -64,6 +64,8 @@ class StoreFirst(AsyncMiddleware):
         resp: BoltResponse,
         next: Callable[[], Awaitable[BoltResponse]],  # noqa: A002
     ) -> BoltResponse:
+        if kind_of(req.body) == "message_changed" and self._desk.channels is not None:
+            self._desk.channels.hear(cast(MessageChangedCallback, req.body)["event"]["channel"])
         arrival = read_event(req.body, self._desk.me, team_channels=self._desk.staff.channels)
         if arrival is not None:
             try:

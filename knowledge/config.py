@@ -11,6 +11,8 @@
       - name: runbook
         folder: internal
         audience: internal            # staff only; customers' questions never reach it
+      - name: questions
+        slack: "#help"                # threads that the team has answered become suggested articles, never pages
 
 `read_config` reads either form. Every fault is reported at once.
 """
@@ -23,7 +25,7 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from knowledge.addresses import is_private_host
 from knowledge.audience import Audience
@@ -105,6 +107,8 @@ class Source(BaseModel):
     """Hosts that may be asked. Required with addresses."""
     private: bool = False
     """Whether the hosts may be on this machine or in a private network."""
+    slack: Annotated[str, Field(pattern=r"^(#[^\s#,<>]{1,80}|C[A-Z0-9]{2,20})$")] = ""
+    """A public channel, as `#help` or by its id. Nothing of it is read into a base: see `Config.channels`."""
     most: Annotated[int, Field(ge=1, le=100_000)] = SITE_PAGES
     """Pages fetched at the most."""
     at_once: Annotated[int, Field(ge=1, le=32)] = AT_ONCE
@@ -128,11 +132,20 @@ class Source(BaseModel):
     language: Annotated[str, Field(pattern=r"^([a-z]{2,3}(-[a-z0-9]{2,8})*)?$")] = ""
     """The same, as `en` or `pt-br`."""
 
+    @field_validator("slack", mode="before")
+    @classmethod
+    def _check_quotes(cls, given: Any) -> Any:
+        if given is None:
+            raise ValueError('a # begins a comment: write the channel in quotes, as "#help"')
+        return given
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        given = [self.folder, self.file, self.sitemap, self.pages]
+        given = [self.folder, self.file, self.sitemap, self.pages, self.slack]
         if sum(map(bool, given)) != 1:
-            raise ValueError("needs exactly one of folder, file, sitemap, pages")
+            raise ValueError("needs exactly one of folder, file, sitemap, pages, slack")
+        if self.slack and self.audience != "public":
+            raise ValueError("articles from a channel are for customers, so its audience is public")
         for address in self.addresses:
             self._check_address(address)
         if self.url and urlsplit(self.url).scheme not in ("http", "https"):
@@ -191,9 +204,12 @@ class Config:
     """All sources."""
 
     sources: tuple[Source, ...]
+    """Those that documents are read from."""
     questions: Path | None = None
     """Where the operator's own questions would be, by which the answer thresholds are measured: beside the YAML file,
     or in the folder. None if the only source is a file."""
+    channels: tuple[str, ...] = ()
+    """The channels in Slack whose answered threads become suggested articles."""
 
     def of(self, audience: Audience) -> tuple[Source, ...]:
         """The sources of one audience."""
@@ -227,7 +243,8 @@ def _read(path: Path) -> Config:
     if faults:
         raise SourcesFaulty(faults)
     home = path.resolve().parent
-    return Config(tuple(_resolved(source, home) for source in config.sources), home / QUESTIONS)
+    read = tuple(_resolved(source, home) for source in config.sources if not source.slack)
+    return Config(read, home / QUESTIONS, tuple(source.slack for source in config.sources if source.slack))
 
 
 def _load(path: Path) -> Any:

@@ -172,7 +172,7 @@ def page(article: Suggestion) -> str:
     day = datetime.fromtimestamp(article.decided_at or article.made_at, UTC).date()
     matter = {
         "title": article.title,
-        "source": article.ref or "a message of the team",
+        "source": article.ref or ("a thread of a channel" if article.thread else "a message of the team"),
         "approved_by": article.decided_by,
         "last_updated": day.isoformat(),
         "review": (day + REVIEW).isoformat(),

@@ -28,7 +28,7 @@ from bot.slack.api.chat import Chat
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape, from_slack
 from bot.slack.outbox import Outbox
-from bot.store import audit, cases, drafts, outbox, suggestions
+from bot.store import audit, cases, drafts, erasure, outbox, suggestions
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
@@ -282,7 +282,7 @@ class Articles:
         if shown is None:
             return
         card = article_cards.decided(
-            origin=after.ref or "a message",
+            origin=after.ref or ("a thread" if after.thread else "a message"),
             title=after.title,
             question=after.question,
             answer=after.answer,
@@ -324,6 +324,14 @@ def names_of(case: Case, said: Sequence[Message]) -> list[str]:
     headings = [message.text.partition("\n")[0] for message in said if isinstance(message, StaffMessage)]
     staff = [_TITLE.sub("", heading.strip("* ")) for heading in headings]
     return [name for name in (case.customer_name, case.owner_name or "", *staff) if name.strip()]
+
+
+async def withdraw(tx: Transaction, keys: Sequence[str], *, now: float) -> None:
+    """Blank and delete the posts with these keys. They show proposals whose rows are gone."""
+    await erasure.blank(tx, keys, below=[f"{key}/" for key in keys])
+    posts = [post for key in keys if (post := await outbox.by_key(tx, key)) is not None]
+    rows = [Outgoing(f"withdrawn/{post.key}", "delete", post.channel, {}, parent=post.key) for post in posts]
+    await outbox.add(tx, *rows, now=now)
 
 
 def suggestion_key(number: int) -> str:

@@ -1,6 +1,7 @@
-"""Suggestions for the knowledge base, written from cases that people have solved. Staff decide on them.
+"""Suggestions for the knowledge base, written from what people of the team have answered. Staff decide on them.
 
-suggest        Writes a suggestion and shows it in the case's thread, or says why there is none.
+suggest        Writes a suggestion from a case and shows it in the case's thread, or says why there is none.
+suggest_from_thread  Does the same for a thread of a channel, and shows it in the agent channel. Nobody waits for it.
   _write       Writes the article with a model that sees the conversation without personal data.
   _compare     Finds the closest page, and asks a model whether it contradicts the article.
   _keep        Stores the suggestion, the post that shows it and its cost, in one transaction.
@@ -35,18 +36,18 @@ from bot.cases.case import MovedOn
 from bot.cases.messages import payload
 from bot.cases.step import the_case
 from bot.clock import Clock
-from bot.conversation import Customer
+from bot.conversation import Customer, ThreadRef
 from bot.desk.budgets import Budgets
 from bot.desk.prompts import read_instructions
 from bot.desk.summing_up import transcript
-from bot.drafts.drafts import spoken
 from bot.guard.personal_data import PLACEHOLDERS, without_personal
-from bot.help_center.articles import ArticleText, article_in, names_of, suggestion_key
+from bot.help_center.articles import ArticleText, article_in, suggestion_key, withdraw
+from bot.learning.conversations import ChannelThreads, Conversation, of_case
 from bot.slack.api.chat import Chat
 from bot.slack.blocks import Card
 from bot.slack.outbox import Outbox
 from bot.store import audit, drafts, outbox, spending, suggestions, turns
-from bot.store.cases import OPEN_STATES, Case, card_key
+from bot.store.cases import OPEN_STATES, Case
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
@@ -132,8 +133,9 @@ class Learning:
     budgets: Budgets
     metrics: Metrics
     agent_channel: str
+    threads: ChannelThreads
     places: asyncio.Semaphore
-    """Limits the number of cases that are worked on at the same time."""
+    """Limits the number of conversations that are worked on at the same time."""
     is_on: bool
     """Whether there is a knowledge base to add articles to."""
 
@@ -148,8 +150,8 @@ class Learning:
         """
         async with self.database.transaction() as tx:
             case = await the_case(tx, ref)
-            before = await suggestions.by_key(tx, _key(case))
-            said = await drafts.conversation(tx, case)
+            conversation = of_case(case, await drafts.conversation(tx, case), agent_channel=self.agent_channel)
+            before = await suggestions.by_key(tx, conversation.key)
         if case.state in OPEN_STATES:
             raise MovedOn(case)
         if before is not None:
@@ -158,7 +160,7 @@ class Learning:
         if not self.is_on:
             await self._tell(case, user, "There's no knowledge base to add to: KB_PATH isn't set.")
             return "no_knowledge"
-        if not any(isinstance(message, StaffMessage) for message in said):
+        if not conversation.is_answered:
             await self._tell(case, user, f"Nothing to learn from {case.ref}: no one on the team answered the customer.")
             return "nothing_to_learn"
         # A customer's cap does not apply to work for staff, but the workspace's cap does.
@@ -167,8 +169,8 @@ class Learning:
             await self._tell(case, user, "No suggestion: the workspace has used up its daily budget for models.")
             return "over_budget"
         await self._tell(case, user, f"Writing a suggestion from {case.ref}. It'll appear in its thread in a moment.")
-        written = await self._write(case, said, asked=asked, journal=journal)
-        if not await self._keep(case, user, written, asked=asked):
+        written = await self._write(conversation, asked=asked, journal=journal)
+        if not await self._keep(conversation, user, written, asked=asked):
             await self._tell(
                 case,
                 user,
@@ -187,27 +189,68 @@ class Learning:
         )
         return "learning_failed"
 
+    async def suggest_from_thread(self, thread: ThreadRef, *, asked: int, journal: Journal) -> str:
+        """Suggest an article from a thread of a channel. `asked` is the request's inbox id.
+
+        Returns the outcome in one stable word.
+
+        Raises:
+            SlackRefused, SlackUnanswered: The thread can't be read.
+        """
+        conversation = await self.threads.read(thread) if self.is_on else None
+        if conversation is None or not conversation.is_answered:
+            return "nothing_to_learn"
+        async with self.database.transaction() as tx:
+            if await suggestions.by_key(tx, conversation.key) is not None:
+                return "suggested"
+        if await self.budgets.used_up(thread.team):
+            await self._abandon(thread, "", asked=asked, journal=journal)
+            logger.warning("no article was suggested: the daily budget is used up", extra={"conversation": thread.key})
+            return "over_budget"
+        written = await self._write(conversation, asked=asked, journal=journal)
+        is_current = await self.threads.still_says(thread, conversation.key)
+        if not await self._keep(conversation, conversation.answered_by, written, asked=asked, is_current=is_current):
+            return "outdated"
+        if written.wording is not None:
+            logger.info("an article was suggested", extra={"conversation": thread.key, "turn": asked})
+            return "suggested"
+        if written.reason == "nothing":
+            return "nothing_to_learn"
+        logger.error(
+            "no article was suggested", extra={"conversation": thread.key, "turn": asked, "reason": written.reason}
+        )
+        return "learning_failed"
+
     async def abandon(self, ref: str, *, asked: int, journal: Journal) -> None:
         """Give up an interaction that failed too often, and book its cost.
 
         Raises:
             UnknownCase: There is no such case.
         """
+        async with self.database.transaction() as tx:
+            case = await the_case(tx, ref)
+        await self._abandon(case.thread, case.customer, asked=asked, journal=journal)
+
+    async def abandon_thread(self, thread: ThreadRef, *, asked: int, journal: Journal) -> None:
+        """Do the same for a thread of a channel."""
+        await self._abandon(thread, "", asked=asked, journal=journal)
+
+    async def _abandon(self, thread: ThreadRef, customer: str, *, asked: int, journal: Journal) -> None:
         noted = await spent_on(PARTS, rounds=LIMITS.rounds, journal=journal)
         if not noted.models:
             return
+        spent = _spent(thread, customer, noted.usage, noted.models, asked=asked)
         async with self.database.transaction() as tx:
-            spent = _spent(await the_case(tx, ref), noted.usage, noted.models, asked=asked)
             await turns.forget(tx, asked)
             await spending.add(tx, spent, now=self.clock.now())
         spending.count(self.metrics, spent)
 
-    async def _write(self, case: Case, said: Sequence[Message], *, asked: int, journal: Journal) -> SuggestionResult:
-        names = names_of(case, said)
-        sheet = transcript(_nameless(message, names) for message in spoken(said))
+    async def _write(self, conversation: Conversation, *, asked: int, journal: Journal) -> SuggestionResult:
+        names = conversation.names
+        sheet = transcript(_nameless(message, names) for message in conversation.said)
         try:
             async with asyncio.timeout(LEARNING_SECONDS), self.places:
-                terms = self._terms(case, asked=asked, journal=journal)
+                terms = self._terms(conversation.thread, asked=asked, journal=journal)
                 outcome = await self._ask("article", _framed("conversation", sheet), terms=terms, limits=LIMITS)
                 written = _read(outcome, names)
                 if written.wording is None:
@@ -234,34 +277,43 @@ class Learning:
         asked = replace(terms.part(agent), limits=limits)
         return await single(self.team, agent, [CustomerMessage(text)], terms=asked)
 
-    def _terms(self, case: Case, *, asked: int, journal: Journal) -> Terms:
+    def _terms(self, thread: ThreadRef, *, asked: int, journal: Journal) -> Terms:
         # The agents have no tools, so it does not matter which customer the conversation belongs to.
-        someone = Customer(case.thread.team, "", "", locale="", member_type="member")
-        context = Context(someone, case.thread, turn=f"article/{asked}")
+        someone = Customer(thread.team, "", "", locale="", member_type="member")
+        context = Context(someone, thread, turn=f"article/{asked}")
         return Terms(models=self.models, context=context, emit=self._hear, limits=LIMITS, journal=journal)
 
-    async def _keep(self, case: Case, user: str, written: SuggestionResult, *, asked: int) -> bool:
-        """Store and show the suggestion.
+    async def _keep(
+        self, conversation: Conversation, user: str, written: SuggestionResult, *, asked: int, is_current: bool = True
+    ) -> bool:
+        """Store and show the suggestion. It takes the place of an undecided one from the same thread of a channel.
 
         Returns False if it may contain words that were deleted while it was written. It is then dropped.
         """
-        now, spent = self.clock.now(), _spent(case, written.usage, written.models, asked=asked)
+        now, case, thread = self.clock.now(), conversation.case, conversation.thread
+        spent = _spent(thread, conversation.customer, written.usage, written.models, asked=asked)
         async with self.database.transaction() as tx:
             await turns.forget(tx, asked)
             if written.models:
                 await spending.add(tx, spent, now=now)
-            is_outdated = written.wording is not None and await drafts.deleted_since(tx, case, asked)
-            if written.wording is not None and not is_outdated:
-                new = _suggestion(case, written.wording, written.close, by=user, now=now)
+            if written.wording is not None and case is not None:
+                is_current = not await drafts.deleted_since(tx, case, asked)
+            is_outdated = written.wording is not None and not is_current
+            if written.wording is not None and is_current:
+                if case is None:
+                    gone = await suggestions.drop_undecided_of(tx, thread)
+                    await withdraw(tx, [suggestion_key(number) for number in gone], now=now)
+                new = _suggestion(conversation, written.wording, written.close, by=user, now=now)
                 if (made := await suggestions.add(tx, new)) is not None:
-                    card = _card(made, written.close)
-                    key, parent = suggestion_key(made.id), card_key(case)
-                    shown = Outgoing(key, "post", self._desk(case), payload(card), parent=parent, case_id=case.id)
-                    await outbox.add(tx, shown, now=now)
-                    subject = f"article/{made.id}"
-                    await audit.note(
-                        tx, actor=user, action="kb.suggested", subject=subject, detail={"source": case.ref}, now=now
+                    card = _card(made, conversation, written.close)
+                    key, case_id = suggestion_key(made.id), case.id if case else None
+                    shown = Outgoing(
+                        key, "post", conversation.desk, payload(card), parent=conversation.parent, case_id=case_id
                     )
+                    await outbox.add(tx, shown, now=now)
+                    detail = {"source": case.ref if case else conversation.link}
+                    subject = f"article/{made.id}"
+                    await audit.note(tx, actor=user, action="kb.suggested", subject=subject, detail=detail, now=now)
         self.outbox.wake()
         if written.models:
             spending.count(self.metrics, spent)
@@ -272,14 +324,11 @@ class Learning:
         if isinstance(event, ModelRetried):
             self.metrics.model_retried(event.reason)
 
-    def _desk(self, case: Case) -> str:
-        return case.stands_in(self.agent_channel)
-
     async def _tell(self, case: Case, user: str, words: str) -> None:
         """Post a note to the person who pressed the button. It must not delay anything."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SUGGESTION_NOTE_TIMEOUT):
-                await self.chat.post_ephemeral(self._desk(case), user, text=words)
+                await self.chat.post_ephemeral(case.stands_in(self.agent_channel), user, text=words)
 
 
 def read_article(reply: str) -> ArticleText | None:
@@ -328,11 +377,14 @@ def _close(hit: Hit, *, contradicts: bool) -> Close:
     return Close(hit.source, hit.title, likeness, contradicts, excerpt, article_in(hit.source))
 
 
-def _suggestion(case: Case, wording: ArticleText, close: Close | None, *, by: str, now: float) -> Suggestion:
+def _suggestion(
+    conversation: Conversation, wording: ArticleText, close: Close | None, *, by: str, now: float
+) -> Suggestion:
+    case = conversation.case
     return Suggestion(
         id=0,
-        key=_key(case),
-        case_id=case.id,
+        key=conversation.key,
+        case_id=case.id if case else None,
         title=wording.title,
         question=wording.question,
         answer=wording.answer,
@@ -342,14 +394,17 @@ def _suggestion(case: Case, wording: ArticleText, close: Close | None, *, by: st
         close_to=close.document[:255] if close else "",
         likeness=close.likeness if close else 0.0,
         contradicts=bool(close and close.contradicts),
+        thread="" if case else conversation.thread.key,
+        person="" if case else conversation.customer,
     )
 
 
-def _card(made: Suggestion, close: Close | None) -> Card:
+def _card(made: Suggestion, conversation: Conversation, close: Close | None) -> Card:
     text = f"{made.title} {made.question} {made.answer}"
     return article_cards.suggestion(
         number=made.id,
-        origin=made.ref,
+        origin=conversation.label,
+        link=conversation.link,
         by=made.asked_by,
         title=made.title,
         question=made.question,
@@ -359,10 +414,5 @@ def _card(made: Suggestion, close: Close | None) -> Card:
     )
 
 
-def _key(case: Case) -> str:
-    """The key of a suggestion. A case gets one suggestion each time that it is solved."""
-    return f"case/{case.id}/{case.reopened}"
-
-
-def _spent(case: Case, usage: Usage, models: Sequence[str], *, asked: int) -> Spending:
-    return Spending(f"article/{asked}", "article", case.thread, case.customer, models, usage)
+def _spent(thread: ThreadRef, customer: str, usage: Usage, models: Sequence[str], *, asked: int) -> Spending:
+    return Spending(f"article/{asked}", "article", thread, customer, models, usage)

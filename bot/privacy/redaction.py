@@ -20,7 +20,7 @@ from bot.cases import transcripts
 from bot.cases.drafts import drafts_key
 from bot.cases.files import notes_on
 from bot.conversation import ThreadRef
-from bot.help_center.articles import suggestion_key
+from bot.help_center.articles import suggestion_key, withdraw
 from bot.privacy.quotations import Quotations
 from bot.store import cases, erasure, outbox
 from bot.store.cases import ERASED
@@ -125,12 +125,9 @@ async def drop_proposals(tx: Transaction, deleted: Deleted, *, now: float) -> No
         if sent is not None and sent.state == "pending":
             # The card's thread hears that the customer does not get it.
             await outbox.mark_failed(tx, sent, ERASED, now=now)
+    await withdraw(tx, [drafts_key(row) for row in asked], now=now)
     numbers = await erasure.drop_suggestions(tx, deleted.cases, since=deleted.received_at)
-    keys = [*map(drafts_key, asked), *map(suggestion_key, numbers)]
-    await erasure.blank(tx, keys, below=[f"{key}/" for key in keys])
-    posts = [post for key in keys if (post := await outbox.by_key(tx, key)) is not None]
-    rows = [Outgoing(f"withdrawn/{post.key}", "delete", post.channel, {}, parent=post.key) for post in posts]
-    await outbox.add(tx, *rows, now=now)
+    await withdraw(tx, [suggestion_key(number) for number in numbers], now=now)
 
 
 async def blank_copies(tx: Transaction, deleted: Deleted) -> None:

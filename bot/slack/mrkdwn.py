@@ -64,6 +64,12 @@ def from_slack(text: str, *, bot_user: str) -> str:
     return "".join(words).strip()
 
 
+def mentioned_in(text: str) -> list[str]:
+    """The ids of the people whom a message mentions."""
+    targets = (reference[1].partition("|")[0] for reference in _REFERENCE.finditer(text))
+    return [target[1:] for target in targets if target.startswith("@")]
+
+
 def _readable(reference: str) -> str:
     target, _, label = (_decode(part) for part in reference.partition("|"))
     match target[:1]:

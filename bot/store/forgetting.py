@@ -325,6 +325,18 @@ async def erase_case(tx: AsyncConnection, user: str, case: TheirCase) -> Counter
     return Counter(cases=1, drafts=drafts.rowcount, suggestions=suggested.rowcount)
 
 
+async def erase_suggestions(tx: AsyncConnection, user: str) -> list[int]:
+    """Delete the suggestions from threads in which the person asked, and take them off articles. Returns the numbers
+    of the deleted ones.
+    """
+    table = schema.suggestion
+    theirs = table.c.person == user
+    undecided = table.c.state.in_(("pending", "discarded", "expired"))
+    numbers = list((await tx.execute(delete(table).where(theirs, undecided).returning(table.c.id))).scalars())
+    await tx.execute(update(table).where(theirs).values(person=""))
+    return numbers
+
+
 async def erase_costs(tx: AsyncConnection, user: str, *, limit: int) -> int:
     """Take the person's name off `limit` uses of models. Returns their number."""
     table = schema.spending

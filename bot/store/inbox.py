@@ -1,6 +1,6 @@
 """The inbox's rows. They are stored before Slack gets its "ok", and finished when they are answered or dropped."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.bodies import Body, DeleteBody, EditBody, InteractionBody, MessageBody, body_as, decode, encode
-from bot.store.statements import insert_all_new, insert_new
+from bot.store.statements import in_batches, insert_all_new, insert_new
 from bot.store.threads import add_threads, known_among
 from bot.store.turns import REFUSED
 
@@ -139,6 +139,14 @@ async def add_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: floa
     ids = {row.event_id: row.id for row in await insert_all_new(tx, schema.inbox, rows, "id", "event_id")}
     # An event that comes twice in a group is one row. The first arrival gets its id.
     return [ids.pop(arrival.event_id, None) for arrival in arrivals]
+
+
+async def stored(tx: AsyncConnection, event_ids: Collection[str]) -> set[str]:
+    """Those of the ids whose arrivals are stored."""
+    table, found = schema.inbox, set[str]()
+    for some in in_batches(event_ids):
+        found.update((await tx.execute(select(table.c.event_id).where(table.c.event_id.in_(some)))).scalars())
+    return found
 
 
 async def insert(

@@ -288,6 +288,7 @@ async def _file_copies(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
 
 
 def _suggested(kept: PersonRecord) -> ColumnElement[bool]:
-    """The condition that a suggestion comes from the person's cases and never was an article."""
+    """The condition that a suggestion comes from the person's cases or threads and never was an article."""
     table = schema.suggestion
-    return table.c.case_id.in_(kept.cases) & table.c.state.in_(("pending", "discarded", "expired"))
+    theirs = table.c.case_id.in_(kept.cases) | (table.c.person == kept.user)
+    return theirs & table.c.state.in_(("pending", "discarded", "expired"))

@@ -404,6 +404,15 @@ async def old_posts(
     return (rows[young - 1].id if young else 0), found
 
 
+async def delete_suggestions(tx: AsyncConnection, before: float, *, limit: int) -> int:
+    """Delete some of the suggestions from threads of channels that were made before then and are no articles."""
+    table = schema.suggestion
+    old = (table.c.thread != "", table.c.made_at < before, table.c.state.not_in(ARTICLES))
+    ids = list((await tx.execute(select(table.c.id).where(*old).limit(limit))).scalars())
+    await tx.execute(delete(table).where(table.c.id.in_(ids)))
+    return len(ids)
+
+
 async def delete_audit(tx: AsyncConnection, before: float, *, limit: int) -> int:
     """Delete some of the oldest audit entries, which were made before then."""
     table = schema.audit

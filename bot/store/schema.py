@@ -419,7 +419,11 @@ suggestion = Table(
     Column("decided_by", String(32)),
     Column("decided_at", Float),
     Column("reason", String(64), nullable=False, server_default=""),
+    # For one that comes from a thread of a channel: the thread, and the person who asked there.
+    Column("thread", String(96), nullable=False, server_default=""),
+    Column("person", String(32), nullable=False, server_default=""),
     Index("ix_suggestion_case", "case_id"),
+    Index("ix_suggestion_person", "person"),
     sqlite_autoincrement=True,
 )
 

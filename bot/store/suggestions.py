@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.cases import ref_of
 from bot.store.statements import insert_new
@@ -47,6 +48,10 @@ class Suggestion:
     decided_at: float | None = None
     reason: str = ""
     """Why it was discarded. If it was replaced, the number of the new article."""
+    thread: str = ""
+    """The key of the thread in a channel that it comes from. Empty if it comes from a case or a single message."""
+    person: str = ""
+    """Who asked in that thread."""
 
     @property
     def ref(self) -> str:
@@ -108,11 +113,32 @@ async def mark_of_articles(tx: AsyncConnection) -> str:
     return blake2b(told.encode(), digest_size=16).hexdigest()
 
 
+async def drop_undecided(tx: AsyncConnection, numbers: Collection[int]) -> list[int]:
+    """Delete those of the suggestions that are not decided. Returns their numbers."""
+    table = schema.suggestion
+    undecided = (table.c.id.in_(numbers), table.c.state == "pending")
+    return list((await tx.execute(delete(table).where(*undecided).returning(table.c.id))).scalars())
+
+
+async def drop_undecided_of(tx: AsyncConnection, thread: ThreadRef) -> list[int]:
+    """Delete the suggestions from this thread of a channel that are not decided. Returns their numbers."""
+    table = schema.suggestion
+    undecided = (table.c.thread == thread.key, table.c.state == "pending")
+    return list((await tx.execute(delete(table).where(*undecided).returning(table.c.id))).scalars())
+
+
 async def undecided_since(tx: AsyncConnection, before: float, *, limit: int = 100) -> list[Suggestion]:
     """The suggestions that are not decided and were made before then."""
     table = schema.suggestion
     statement = select(table).where(table.c.state == "pending", table.c.made_at < before).order_by(table.c.id)
     return [_suggestion(row) for row in await tx.execute(statement.limit(limit))]
+
+
+async def undecided_of_threads(tx: AsyncConnection) -> list[Suggestion]:
+    """The suggestions from threads of channels that are not decided."""
+    table = schema.suggestion
+    rows = await tx.execute(select(table).where(table.c.state == "pending", table.c.thread != "").order_by(table.c.id))
+    return [_suggestion(row) for row in rows]
 
 
 async def cases_answered_in(tx: AsyncConnection, threads: Collection[str]) -> dict[str, int]:

@@ -25,6 +25,7 @@ from bot.conversation import ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable
 from bot.failpoints import failpoint
+from bot.help_center.articles import suggestion_key, withdraw
 from bot.ingest.interrupts import Interrupts
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
@@ -191,6 +192,7 @@ class Erasure:
             failpoint("messages_erased")
         await self._erase_answers(item, withdrawals)
         await self._erase_cases(item, withdrawals, by)
+        await self._erase_suggestions(item)
         await self._erase_actions(item)
         await self._finish(item, channel, words, by=by)
 
@@ -260,6 +262,13 @@ class Erasure:
             async with self.database.transaction() as tx:
                 await self._count(tx, item, await forgetting.erase_case(tx, item.author, case))
             failpoint("case_erased")
+
+    async def _erase_suggestions(self, item: InboxItem) -> None:
+        """Erase what was suggested from threads of channels in which the person asked."""
+        async with self.database.transaction() as tx:
+            numbers = await forgetting.erase_suggestions(tx, item.author)
+            await withdraw(tx, [suggestion_key(number) for number in numbers], now=self.clock.now())
+            await self._count(tx, item, Counter(suggestions=len(numbers)))
 
     async def _erase_actions(self, item: InboxItem) -> None:
         """Empty the person's changes of orders, except what the books need."""

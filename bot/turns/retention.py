@@ -6,11 +6,11 @@ ends in between leaves nothing half done: the day is gone over again.
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from math import inf
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from bot.clock import DAY, HOUR, WEEK, Clock
 from bot.failpoints import failpoint
@@ -18,7 +18,7 @@ from bot.privacy.retention import Retention
 from bot.reporting import metrics
 from bot.reporting.metrics import Between, all_the_time
 from bot.store import daily, retention, schedule, spending
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.retention import Ended, Kind
 from bot.turns.batches import Steps
 
@@ -36,6 +36,12 @@ DELIVERY, WORDS_LEFT, RECORDS_LEFT = "delivery", "words/posts", "records/posts"
 """The names of sweeps over all posts, by their number."""
 
 Item = TypeVar("Item")
+
+
+class DeleteSome(Protocol):
+    """Deletes some of what is older than that, and returns how much."""
+
+    def __call__(self, tx: Transaction, before: float, *, limit: int) -> Awaitable[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,7 @@ class RetentionSweep:
         if self._rule.words:
             await self._by_day("words", self._rule.words, swept)
             await self._old_posts(WORDS_LEFT, self._before(self._rule.words))
+            await self._delete_all(retention.delete_suggestions, self._before(self._rule.words))
             self._wake()
         if self._rule.records:
             await self._by_day("records", self._rule.records, swept)
@@ -272,11 +279,14 @@ class RetentionSweep:
             retention.delete_feedback,
             retention.delete_procedures,
         ):
-            while True:
-                async with self._steps.transaction() as tx:
-                    if not await delete_some(tx, before, limit=LOOKED_AT):
-                        break
-                await self._clock.sleep(PAUSE_SECONDS)
+            await self._delete_all(delete_some, before)
+
+    async def _delete_all(self, delete_some: DeleteSome, before: float) -> None:
+        while True:
+            async with self._steps.transaction() as tx:
+                if not await delete_some(tx, before, limit=LOOKED_AT):
+                    break
+            await self._clock.sleep(PAUSE_SECONDS)
 
     async def _roll_up_costs(self, before: float) -> None:
         """Store what each day has cost."""

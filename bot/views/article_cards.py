@@ -39,14 +39,25 @@ class Close:
 
 
 def suggestion(
-    *, number: int, origin: str, by: str, title: str, question: str, answer: str, close: Close | None, has_gaps: bool
+    *,
+    number: int,
+    origin: str,
+    link: str = "",
+    by: str,
+    title: str,
+    question: str,
+    answer: str,
+    close: Close | None,
+    has_gaps: bool,
 ) -> Card:
     """A suggested article. `origin` is the case, and `by` the Slack id of the user who asked for it.
 
-    `has_gaps` is set if brackets replace personal data.
+    With a `link`, `origin` is a thread of a channel that can be read there, and `by` is who answered in it. `has_gaps`
+    is set if brackets replace personal data.
     """
+    source = f"<{link}|{escape(origin)}>, answered by" if link else f"{escape(origin)}, asked for by"
     blocks = [
-        section(f"*Add to the knowledge base?*  from {escape(origin)}, asked for by <@{by}>"),
+        section(f"*Add to the knowledge base?*  from {source} <@{by}>"),
         *_article(title, question, answer),
     ]
     if close is not None:

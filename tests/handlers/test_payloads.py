@@ -141,6 +141,7 @@ async def opened(database: Database) -> AsyncIterator[Room]:
     parts: dict[str, Any] = {field.name: Anything() for field in fields(Desk)}
     parts |= {"me": ME, "database": database, "clock": ManualClock(), "inbox": inbox, "staff": Staffed()}
     parts |= {"directory": Speechless(), "sentences": load_sentences(None)}
+    parts["channels"] = SimpleNamespace(hear=str.strip)
     parts["start"] = lambda doing: work.add(asyncio.create_task(doing))
     bolt = AsyncApp(authorize=authorize, signing_secret=SECRET, request_verification_enabled=False)
     handlers.register(bolt, Desk(**parts))

@@ -52,7 +52,15 @@ def test_what_is_wrong_is_said_in_a_sentence_that_names_the_source(tmp_path: Pat
         ("- a\n- b", "kb.yml: input should be"),
         ("sources: [", "kb.yml is not YAML (line 1)."),
         ("sources: []", "kb.yml: sources: "),
-        ("sources: [{name: a}]", "kb.yml: source a: needs exactly one of folder, file, sitemap, pages"),
+        ("sources: [{name: a}]", "kb.yml: source a: needs exactly one of folder, file, sitemap, pages, slack"),
+        (
+            "sources:\n- name: a\n  slack: #help",
+            'kb.yml: source a: slack: a # begins a comment: write the channel in quotes, as "#help"',
+        ),
+        (
+            'sources: [{name: a, slack: "#help", audience: internal}]',
+            "kb.yml: source a: articles from a channel are for",
+        ),
         ("sources: [{name: a, folder: x, file: y}]", "kb.yml: source a: needs exactly one of"),
         ("sources: [{name: A b, folder: x}]", "kb.yml: source A b: name: "),
         ("sources: [{folder: x}]", "kb.yml: source 1 has no name."),

@@ -12,8 +12,10 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.events import TextDelta
 from bot.agent.model import Finished, ModelFailure, Usage
 from bot.cases.case import MovedOn
+from bot.cases.staff import Staff
 from bot.desk.budgets import Budgets
 from bot.help_center.articles import DECIDED_ARTICLES_PERIOD, Articles, ArticleText, Decided
+from bot.learning.conversations import ChannelThreads
 from bot.learning.suggestions import Learning, build_learners, read_article
 from bot.store import erasure, inbox, schema, suggestions
 from bot.store.bodies import DeleteBody, InteractionBody
@@ -30,7 +32,7 @@ from knowledge.search.passages import Hit
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, Step, says
-from tests.turns.arrivals import arrival
+from tests.turns.arrivals import ME, arrival
 from tests.turns.test_staff_interactions import AGENT_A, AGENT_B, Channel, Message
 
 ARTICLE = "TITLE: Late returns\nQUESTION: May I return late?\nANSWER: Within 40 days if the parcel came late."
@@ -133,12 +135,20 @@ async def solved(database: Database, slack: LocalSlack, *, answers: bool = True)
         budgets=Budgets(database, clock, metrics),
         metrics=metrics,
         agent_channel="C0AGENTS",
+        threads=threads_of(channel, slack),
         places=asyncio.Semaphore(1),
         is_on=True,
     )
     articles = Articles(database, slack.client.chat, channel.outbox, clock, knowledge, lambda: changes.append(True))
     channel.wires(ArticleSteps(database, clock, learning, articles, Replies(slack.client.chat)).table())
     return Room(channel, case, learning, articles, model, clock, changes)
+
+
+def threads_of(channel: Channel, slack: LocalSlack) -> ChannelThreads:
+    """What reads threads of channels."""
+    client = slack.client
+    staff = Staff(client.directory, channel.clock, agent_channel="C0AGENTS")
+    return ChannelThreads(ME, client.chat, client.directory, staff, "C0AGENTS")
 
 
 def scripted(room: Room, *replies: Sequence[Step], hit: Hit | None = None) -> Room:

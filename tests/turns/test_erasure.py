@@ -93,7 +93,7 @@ IMPERSONAL = {
     *("suggestion.close_to", "suggestion.reason", "feedback.value", "preference.language", "audit.action"),
     # Staff, and processes.
     *("case_.owner", "case_.owner_name", "case_.last_owner", "case_helper.person", "case_helper.name"),
-    *("suggestion.asked_by", "suggestion.decided_by", "pause.by"),
+    *("suggestion.thread", "suggestion.asked_by", "suggestion.decided_by", "pause.by"),
     *("schedule.name", "schedule.rule", "member.id", "member.role", "claim.name", "claim.owner"),
     *("alias.name", "alias.target", "alias.set_by", "action.prepared_by"),
     *("daily.day", "daily.name", "daily.figures"),
@@ -181,6 +181,8 @@ class Company(Desk):
             await drafts.save(tx, case.id, asked.id, [f"Dear {who.name}, your {words} …"], now=1.0)
             await threads.begin_episode(tx, thread, note=f"They spoke of {words}.")
             await suggestions.add(tx, _suggestion(case, words))
+            of_thread = replace(_suggestion(case, words), case_id=None, thread=f"{TEAM}/C0GENERAL/1.1", person=user)
+            await suggestions.add(tx, replace(of_thread, key=f"thread/{case.ref}"))
         below = ThreadRef(TEAM, AGENTS, await self.card_of(case))
         lamp = keep(self.slack.workspace, f"{words}.png", b"\x89PNG", user=user)
         at = await self.writes(who, direct, words, thread_ts=thread.ts, files=[lamp])
@@ -447,7 +449,7 @@ async def test_a_case_stays_as_a_number_and_the_audit_trail_says_who_and_how_muc
     assert (left.state, left.outcome, left.owner, left.due) == ("closed", ERASED, "U0AGENTA", None)
     assert (left.customer, left.customer_name, left.summary, left.link) == (ERASED, "", "", "")
     assert (noted.actor, noted.subject) == ("customer", CUSTOMER.user)
-    assert {"cases": 1, "answers": 2, "drafts": 1, "suggestions": 1, "files": 1}.items() <= noted.detail.items()
+    assert {"cases": 1, "answers": 2, "drafts": 1, "suggestions": 2, "files": 1}.items() <= noted.detail.items()
 
 
 @pytest.mark.parametrize("in_small_pieces", [False, True])

@@ -108,15 +108,26 @@ class Directory:
         answer = await self._api.call(
             "conversations.info", partial(self._api.web.conversations_info, channel=channel_id)
         )
-        found = answer.get("channel") or {}
-        return SlackChannel(
-            id=read_text(found, "id"),
-            name=read_text(found, "name"),
-            is_im=bool(found.get("is_im")),
-            is_private=bool(found.get("is_private")),
-            is_member=bool(found.get("is_member")),
-            is_archived=bool(found.get("is_archived")),
+        return _channel(answer.get("channel") or {})
+
+    async def public_channels(self) -> list[SlackChannel]:
+        """The public channels that the app is in, without archived ones."""
+        pages = self._api.pages(
+            "users.conversations",
+            partial(self._api.web.users_conversations, types="public_channel", exclude_archived=True),
         )
+        return [_channel(each) async for page in pages for each in page.get("channels") or ()]
+
+
+def _channel(raw: Mapping[str, Any]) -> SlackChannel:
+    return SlackChannel(
+        id=read_text(raw, "id"),
+        name=read_text(raw, "name"),
+        is_im=bool(raw.get("is_im")),
+        is_private=bool(raw.get("is_private")),
+        is_member=bool(raw.get("is_member")),
+        is_archived=bool(raw.get("is_archived")),
+    )
 
 
 def _user(raw: Mapping[str, Any], *, home_team: str) -> SlackUser:

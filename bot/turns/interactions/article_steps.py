@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.clock import Clock
+from bot.conversation import ThreadRef
 from bot.help_center.articles import Articles, ArticleText, Decided, UnknownArticle, status_text
 from bot.learning.suggestions import Learning
 from bot.store.database import Database
@@ -38,7 +39,11 @@ class ArticleSteps:
     async def abandon(self, item: InboxItem) -> None:
         """Save what a suggestion cost that failed too often."""
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-        await self.learning.abandon(item.interaction.value, asked=item.id, journal=journal)
+        value = item.interaction.value
+        if _is_thread(value):
+            await self.learning.abandon_thread(ThreadRef.of(value), asked=item.id, journal=journal)
+        else:
+            await self.learning.abandon(value, asked=item.id, journal=journal)
 
     async def _undecided(self, step: Step, item: InboxItem, value: str) -> object:
         """Run the step, or tell the person that the suggestion is gone or decided."""
@@ -55,7 +60,10 @@ class ArticleSteps:
             return None
 
     async def _suggest(self, item: InboxItem, ref: str) -> str:
+        """Suggest an article from a case, or from a thread of a channel, whose key `ref` is then."""
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+        if _is_thread(ref):
+            return await self.learning.suggest_from_thread(ThreadRef.of(ref), asked=item.id, journal=journal)
         return await self.learning.suggest(ref, item.author, asked=item.id, journal=journal)
 
     async def _add_article(self, item: InboxItem, value: str) -> str | None:
@@ -75,6 +83,11 @@ class ArticleSteps:
     async def _discard(self, item: InboxItem, value: str) -> None:
         reason = item.interaction.action.removeprefix("kb.discard.")
         await self.articles.discard(number(value), item.author, reason)
+
+
+def _is_thread(value: str) -> bool:
+    """Whether the value of `kb.suggest` is the key of a thread, and not a case."""
+    return value.count("/") == 2
 
 
 def _wording(item: InboxItem) -> ArticleText:
