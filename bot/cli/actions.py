@@ -40,6 +40,7 @@ COLUMNS = (
     "key",
     "arguments_hash",
     "policy",
+    "undoes",
 )
 """The columns of an export."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -102,6 +103,7 @@ def _whole(action: Action, votes: Sequence[Vote], entries: Sequence[AuditEntry],
         f"request    {clean(sent) or '-'}, {action.attempts} times sent, {action.looks} times asked about",
         f"key        {action.key}",
         f"reference  {clean(action.reference) or '-'}",
+        *([f"undoes     {action.undoes}"] if action.undoes else []),
         *(f"{name:10} {_time(at)}" for name, at in _times(action) if at is not None),
         "",
     ]
@@ -144,6 +146,7 @@ def _row(action: Action, votes: Sequence[Vote]) -> list[str | int]:
         action.key,
         action.arguments_hash,
         action.policy,
+        action.undoes,
     ]
 
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from aiohttp import web
 
+from bot.shops.actions import Arguments, Undone
 from bot.shops.declared.shop import DeclaredShop, open_declared_shop
 from bot.shops.port import ShopUnavailable
 from demo.ports import listening
@@ -58,7 +59,12 @@ def connector(url: str, auth: dict[str, str], pages: dict[str, Any] | None) -> d
 
 @asynccontextmanager
 async def connected(
-    folder: Path, answer: Answer, *, auth: dict[str, str] | None = None, pages: dict[str, Any] | None = None
+    folder: Path,
+    answer: Answer,
+    *,
+    auth: dict[str, str] | None = None,
+    pages: dict[str, Any] | None = None,
+    actions: dict[str, Any] | None = None,
 ) -> AsyncIterator[DeclaredShop]:
     async def handle(request: web.Request) -> web.StreamResponse:
         return answer(request)
@@ -67,7 +73,8 @@ async def connected(
     app.router.add_get("/{path:.*}", handle)
     async with listening(app) as url:
         path = folder / "store.http.yml"
-        path.write_text(yaml.safe_dump(connector(url, auth or {"kind": "none"}, pages), sort_keys=False))
+        file = connector(url, auth or {"kind": "none"}, pages) | ({"actions": actions} if actions else {})
+        path.write_text(yaml.safe_dump(file, sort_keys=False))
         async with open_declared_shop(path, environ={"A": "user", "B": "s3cret/+"}, deadline=3) as shop:
             yield shop
 
@@ -167,3 +174,25 @@ async def test_a_next_page_elsewhere_or_the_same_is_not_followed(tmp_path: Path,
     async with connected(tmp_path, answer, pages={"kind": "link"}) as shop:
         with pytest.raises(ShopUnavailable):
             await shop.list_orders(CUSTOMER_A)
+
+
+async def test_what_is_undone_is_named_as_the_shop_knows_it(tmp_path: Path) -> None:
+    undo = {
+        "post": "/returns/{undone.reference}/cancellation",
+        "json": {"request": "{undone.key}"},
+        "key": {"header": "Idempotency-Key"},
+        "done_when": {"look_up": "get_order", "is": "status == 'delivered'"},
+    }
+
+    def answer(_: web.Request) -> web.StreamResponse:
+        return web.json_response(order(1))
+
+    key, undone = "7d0e0d0c-0000-4000-8000-000000000001", "7d0e0d0c-0000-4000-8000-000000000002"
+    async with connected(tmp_path, answer, actions={"cancel_return": undo}) as shop:
+        found = await shop.get_order(CUSTOMER_A, "R-1")
+        arguments = Arguments(order="R-1", undoes=Undone(undone, "RMA-7"))
+        quote = await shop.quote(CUSTOMER_A, "cancel_return", found, arguments)
+        request = shop.render(CUSTOMER_A, "cancel_return", found, arguments, quote=quote, key=key)
+    assert request.path == "/returns/RMA-7/cancellation"
+    assert request.body == f'{{"request":"{undone}"}}'
+    assert request.headers["Idempotency-Key"] == key
