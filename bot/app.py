@@ -39,6 +39,7 @@ from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
 from bot.cases.files import FilesNotes
 from bot.cases.messages import CaseMessages
+from bot.cases.queue import Queue
 from bot.cases.relay import Relay
 from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
@@ -207,6 +208,7 @@ class App:
     schedule: Schedule
     channels: Channels | None
     sla: SlaTimers
+    queue: Queue
     actions: ActionRunner | None
     runs: ProcedureRuns | None
     replication: IndexReplication | None
@@ -269,6 +271,7 @@ async def open_app(
             cases.identities,
             cases.staff,
             help_center.library,
+            settings.targets.hours,
             figures,
             opened.desk.current,
         )
@@ -317,7 +320,7 @@ async def open_app(
                 else None,
                 identities=cases.identities,
                 home=home,
-                overview=Overview(opened.me, database, clock, figures),
+                overview=Overview(opened.me, database, clock, settings.targets.hours, figures),
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),
                 articles=help_center.articles,
@@ -340,7 +343,8 @@ async def open_app(
             opened.models,
             help_center.schedule,
             channels,
-            SlaTimers(cases.cases.stepping, slack.directory, settings.desk_lead),
+            SlaTimers(cases.cases.stepping, slack.chat, slack.directory, settings.desk_lead),
+            cases.queue,
             actions.runner if actions else None,
             actions.procedures if actions else None,
             help_center.replication,
@@ -498,6 +502,7 @@ class CaseParts:
 
     cases: Cases
     staff: Staff
+    queue: Queue
     relay: Relay
     drafts: CaseDrafts
     identities: Identities
@@ -518,9 +523,10 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
     staff = Staff(
         slack.directory, clock, agent_channel=channel, others=settings.desk_channels, group=settings.staff_group
     )
+    queue = Queue(cases.stepping, staff, slack.chat, slack.directory)
     relay = Relay(database, outbox, slack.chat, slack.directory, clock, messages, staff)
     drafts = CaseDrafts(database, outbox, clock, relay, channel)
-    return CaseParts(cases, staff, relay, drafts, Identities(slack.directory, opened.shop, database))
+    return CaseParts(cases, staff, queue, relay, drafts, Identities(slack.directory, opened.shop, database))
 
 
 def build_backfill(opened: Surroundings, inbox: Inbox, staff: Staff) -> Backfill:
@@ -715,7 +721,7 @@ def build_interactions(
     """What the buttons do."""
     database, slack, clock, sentences = opened.database, opened.slack, opened.clock, opened.sentences
     cases, identities, replies = parts.cases, parts.identities, Replies(slack.chat)
-    case_steps = CaseSteps(cases, parts.relay, Why(database, opened.bases.public), replies)
+    case_steps = CaseSteps(cases, parts.queue, parts.relay, Why(database, opened.bases.public), replies)
     draft_steps = DraftSteps(database, clock, desk.drafting, parts.drafts, replies)
     article_steps = ArticleSteps(database, clock, desk.learning, articles, replies)
     of_actions = ActionSteps(actions.deciding, slack.chat, sentences, replies) if actions else None
@@ -904,6 +910,7 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
             _start(app.background, app.sla.run())
+            _start(app.background, app.queue.run())
             if app.actions is not None:
                 _start(app.background, app.actions.run())
             if app.runs is not None:

@@ -44,6 +44,8 @@ FAILPOINTS: Mapping[str, str] = {
     "action_kept": "the shop's answer and what is to be said of it are on disk; nothing has been said",
     "procedure_handed_over": "a procedure has called a person; it has not ended",
     "procedure_moved": "a procedure's next step is on disk; nothing has come of it",
+    "queue_begun": "a queue message is to be posted, and the old one deleted; neither is done",
+    "queue_shown": "a queue message shows the cases; nobody has noted that",
     "post_marked": "a post is marked as on its way; it has not left",
     "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
     "post_kept": "it is noted that Slack has the post",

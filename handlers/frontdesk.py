@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import StoreUnavailable
-from bot.home.staff_commands import PARTS
 from bot.store.case_lists import Desks
+from bot.views.queue_cards import VIEWS
 from handlers.desk import Desk
 from handlers.payloads import SlashCommand
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 USAGE = """\
 Usage:
-• `/frontdesk cases [all | waiting | mine]` lists the open cases of your desk
+• `/frontdesk cases [all | mine | unassigned | late | claimed | solved]` lists cases of your desk
 • `/frontdesk search <words>` finds your desk's cases, open or closed, by their words, a name or a number
 • `/frontdesk pause [#channel]` pauses the assistant in a channel (this one if you name none)
 • `/frontdesk resume [#channel]` lets it answer there again
@@ -59,7 +59,7 @@ def read_command(text: str) -> FrontdeskCommand:
     verb, _, rest = text.strip().partition(" ")
     verb, words = verb.lower(), " ".join(rest.split())
     match verb:
-        case "cases" if words in ("", *PARTS):
+        case "cases" if words in ("", *VIEWS):
             return FrontdeskCommand(verb, words or "all")
         case "search" if words:
             return FrontdeskCommand(verb, html.unescape(words))

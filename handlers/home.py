@@ -33,7 +33,14 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.action("home.refresh")
     async def refresh(ack: Ack, body: BlockActions) -> None:
         await ack()
-        desk.start(_filled(desk.home.show(body["user"]["id"])))
+        shown = (body.get("view") or {}).get("private_metadata") or ""
+        desk.start(_filled(desk.home.show(body["user"]["id"], view=shown)))
+
+    @app.action("home.view")
+    async def choose_view(ack: Ack, body: BlockActions, action: Action) -> None:
+        view = chosen(action)
+        await ack()
+        desk.start(_filled(desk.home.show(body["user"]["id"], view=view)))
 
     @app.action(REQUEST)
     async def erase(ack: Ack, body: BlockActions, action: Action) -> None:

@@ -244,6 +244,12 @@ class Container(TypedDict, total=False):
     view_id: Id | None
 
 
+class HomeTab(TypedDict, total=False):
+    """The Home tab that a button is in."""
+
+    private_metadata: MaybeValue
+
+
 class BlockActions(TypedDict, total=False):
     """A press of a button, or a choice in a menu."""
 
@@ -254,6 +260,7 @@ class BlockActions(TypedDict, total=False):
     actions: Required[Annotated[list[Action], Field(min_length=1)]]
     channel: Annotated[Channel | None, _ODD_IS_NONE]
     message: Annotated[EarlierMessage | None, _ODD_IS_NONE]
+    view: Annotated[HomeTab | None, _ODD_IS_NONE]
     response_url: MaybeValue
 
 

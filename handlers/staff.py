@@ -12,7 +12,9 @@ from bot.actions.dialogs import CHOOSE
 from bot.actions.dialogs import DIALOGS as OF_ACTIONS
 from bot.cases.buttons import BUTTONS, SUBMISSIONS, Button
 from bot.cases.dialogs import DIALOGS
+from bot.errors import StoreUnavailable
 from bot.turns.interactions.replies import interaction_thread
+from bot.views.queue_cards import VIEWS
 from handlers.actions import in_its_lane, log_unknown, read_interaction
 from handlers.desk import Desk
 from handlers.dialogs import open_dialog
@@ -45,6 +47,20 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await ack()
         if await desk.admits(read_interaction(body, action, team=desk.me.team)):
             await desk.chat.respond(body.get("response_url") or "", text="Kept as an internal note.", replace=True)
+
+    @app.action("queue.filter")
+    async def show_list(ack: Ack, body: BlockActions, action: Action) -> None:
+        await ack()
+        chosen = read_interaction(body, action, team=desk.me.team)
+        channel, view = chosen.thread.channel, chosen.interaction.value
+        if view in VIEWS and await desk.admits(chosen):
+            at = desk.staff.desk_in(channel)
+            try:
+                text = await desk.overview.cases(view, user=chosen.author, at=at)
+            except StoreUnavailable:
+                text = "The database isn't answering right now. Try again in a minute."
+            if not await desk.chat.respond(body.get("response_url") or "", text=text):
+                await desk.chat.post_ephemeral(channel, chosen.author, text=text)
 
     for action_id in {button.action_id for button in BUTTONS.values() if _is_pressed_here(button)}:
         app.action(action_id)(press)

@@ -139,6 +139,11 @@ _TABLE = (
     Button("relay.claim_send", "staff", "Claims the case and sends.", _OPEN, speaks=True, is_done=Case.is_with),
     Button("relay.send", "staff", "Sends a message to the customer.", _CLAIMED, speaks=True, is_done=_speaks),
     Button("relay.note", "staff", "Keeps a message as an internal note.", lane="at_once"),
+    # What staff press below a desk's queue.
+    Button("queue.next", "staff", "Claims the most urgent case that waits.", lane="own", anywhere=True,
+           is_done=Case.is_with),
+    Button("queue.filter", "staff", "Shows a list of the desk's cases.", lane="at_once", anywhere=True),
+    Button("home.view", "anyone", "Chooses which cases the Home tab shows. Only staff.", lane="at_once"),
     # Dialogs about a case: the buttons that open them, and what they submit.
     Button("case.resolve", "staff", "Asks how the case ended.", _CLAIMED, "at_once", "submit.resolve"),
     Button("case.handback", "staff", "Asks for a note to the assistant.", _OPEN, "at_once", "submit.handback"),

@@ -40,7 +40,7 @@ REOPEN_SECONDS = WEEK
 SLA_STEPS = (1, 2, 4)
 """When each SLA step is breached, in multiples of the target for a first reply. Only open hours count."""
 SNOOZE_SECONDS = 600.0
-"""How much later the next SLA step is after a snooze."""
+"""How long after a snooze the next SLA step is due."""
 RAISED: dict[str, Priority] = {"low": "medium", "medium": "high", "high": "high"}
 
 
@@ -86,12 +86,12 @@ def breach(case: Case, *, now: float, targets: Targets) -> Case:
     return replace(case, step=step, due=due, priority=priority)
 
 
-def snooze(case: Case, *, targets: Targets) -> Case:
-    """Delay the next SLA step. Before the first step there is none to delay."""
+def snooze(case: Case, *, now: float, targets: Targets) -> Case:
+    """The next SLA step is due SNOOZE_SECONDS from now. Before the first step there is none to delay."""
     _must_be(case, "waiting")
     if case.due is None or not case.step:
         raise MovedOn(case)
-    return replace(case, due=targets.hours.after(case.due, SNOOZE_SECONDS))
+    return replace(case, due=targets.hours.after(now, SNOOZE_SECONDS))
 
 
 def keep_helping(case: Case) -> Case:

@@ -30,6 +30,7 @@ from bot.cases.case import MovedOn, Priority
 from bot.cases.hours import Targets
 from bot.cases.messages import CaseMessages
 from bot.cases.opening import Opening, find_or_open, hides, permalink, usual_minutes
+from bot.cases.staff import name_of
 from bot.cases.status import CaseStatus
 from bot.cases.step import Stepping, UnknownCase, current_case, held_case, lock_of, the_case
 from bot.conversation import Customer, ThreadRef
@@ -37,7 +38,6 @@ from bot.failpoints import failpoint
 from bot.guard.guardrails import mask
 from bot.slack.api.chat import Chat
 from bot.slack.api.directory import Directory
-from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.store import cases, outbox, transcripts
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.database import Transaction
@@ -110,7 +110,7 @@ class Cases:
 
     async def claim(self, ref: str, user: str) -> Case:
         """A person of the desk takes a waiting case. Raises MovedOn for everyone but the first."""
-        name = await self._name(user)
+        name = await name_of(self.directory, user)
         return await self.stepping.step(
             ref,
             user,
@@ -120,7 +120,7 @@ class Cases:
 
     async def take_over(self, ref: str, user: str) -> Case:
         """Another person takes a claimed case. The customer is told once."""
-        name = await self._name(user)
+        name = await name_of(self.directory, user)
         return await self.stepping.step(
             ref,
             user,
@@ -130,7 +130,7 @@ class Cases:
 
     async def join(self, ref: str, user: str) -> Case:
         """Another person helps the owner."""
-        name = await self._name(user)
+        name = await name_of(self.directory, user)
         return await self.stepping.step(
             ref,
             user,
@@ -216,7 +216,7 @@ class Cases:
         `outcome` and `cause` are what the person chose: an outcome that the desk has, and a cause or nothing.
         `suggest` records that staff want the answer in the help pages.
         """
-        name = await self._name(user)
+        name = await name_of(self.directory, user)
         return await self.stepping.step(
             ref,
             user,
@@ -350,7 +350,7 @@ class Cases:
             ref,
             user,
             "snoozed",
-            lambda case, now: steps.snooze(case, targets=self.targets),
+            lambda case, now: steps.snooze(case, now=now, targets=self.targets),
             say=lambda case: [self.messages.snoozed(case, alert=alert, by=user)],
             once=lambda case: self.messages.key_of_snooze(case, alert),
             start=held_case,
@@ -415,12 +415,6 @@ class Cases:
         """The case with this reference. Raises UnknownCase."""
         async with self.stepping.database.transaction() as tx:
             return await the_case(tx, ref)
-
-    async def _name(self, user: str) -> str:
-        try:
-            return (await self.directory.user(user)).display_name
-        except (SlackRefused, SlackUnanswered):
-            return "A colleague"
 
 
 def _fits(case: Case, into: Case) -> bool:

@@ -67,6 +67,10 @@ class Hours:
             seconds -= closes - begun
         raise OverflowError("the desk is not open for so long")
 
+    def midnight(self, at: float) -> float:
+        """When the desk's present day began."""
+        return self.local(at).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+
     def local(self, at: float) -> datetime:
         """The time on the desk's wall clock."""
         return datetime.fromtimestamp(at, _zone(self.zone))

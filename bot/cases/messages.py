@@ -4,7 +4,7 @@ Every function is pure and returns outbox rows. Their keys contain the case's ve
 posts nothing twice. What people see after most steps is in the table of bot/views/announcements.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -21,7 +21,7 @@ from bot.slack.mrkdwn import escape, mention
 from bot.store.cases import MERGED, Case, card_key
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import TranscriptLine
-from bot.views import announcements, staff_cards
+from bot.views import announcements, queue_cards, staff_cards
 from bot.views.announcements import (
     ANNOUNCEMENTS,
     Offer,
@@ -300,9 +300,7 @@ class CaseMessages:
         snooze = "" if is_last else f"{case.ref}/{case.version}"
         call = staff_cards.unclaimed(case, words, mention=self.on_call, snooze=snooze)
         alert = self._ringing(case, f"sla/{case.version}", call)
-        rows = self.announce("nobody_yet" if is_last else "still_looking", case) if case.step >= 2 else []
-        if case.priority != before.priority:
-            rows.append(self._card_update(case))
+        rows = self.breached_among_others(case, before)
         if lead is None or before.step == 0:
             rows.append(alert)
         if lead is not None and case.step >= 2:
@@ -310,6 +308,35 @@ class CaseMessages:
             key = f"case/{case.id}/lead/{case.version}"
             instead = () if alert in rows else (alert,)
             rows.append(Outgoing(key, "post", lead, direct, case_id=case.id, when_failed=instead))
+        return rows
+
+    def breached_among_others(self, case: Case, before: Case) -> list[Outgoing]:
+        """What a breach that rings together with others changes for the case itself: its customer and its card."""
+        rows = self.announce("nobody_yet" if case.step == len(SLA_STEPS) else "still_looking", case)
+        rows = rows if case.step >= 2 else []
+        if case.priority != before.priority:
+            rows.append(self._card_update(case))
+        return rows
+
+    def breached_together(
+        self,
+        desk: str,
+        late: Sequence[tuple[Case, float]],
+        *,
+        links: Mapping[int, str],
+        lead: str | None,
+        now: float,
+    ) -> list[Outgoing]:
+        """One alarm in the desk's channel for several cases, and one for the lead if some are late again.
+
+        `late` has each case with the minutes of open desk that it has waited, and `links` the addresses of the cards.
+        """
+        key = f"alarm/{desk}/{int(now)}"
+        rings = queue_cards.overdue_together(late, links=links, mention=self.on_call)
+        rows = [Outgoing(key, "post", desk, payload(rings))]
+        if lead is not None and (again := [each for each in late if each[0].step >= 2]):
+            direct = queue_cards.overdue_together(again, links=links, mention="", claims=False)
+            rows.append(Outgoing(f"{key}/lead", "post", lead, payload(direct)))
         return rows
 
     def snoozed(self, case: Case, *, alert: str, by: str) -> Outgoing:

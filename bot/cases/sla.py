@@ -1,7 +1,9 @@
 """SLA timers: what happens to a case at a certain time, with no one pressing a button.
 
-A case that no one claims breaches its SLA steps, and staff, the lead and the customer are notified. An "out_of_hours"
-case begins to wait when the desk opens. A resolved case is closed after a week. The time is in the column `due`.
+A case that no one claims breaches its SLA steps, and staff, the lead and the customer are notified. At most one alarm
+a minute rings at a desk, for one case or for several, except for people in danger: their cases ring at once. An
+"out_of_hours" case begins to wait when the desk opens. A resolved case is closed after a week. The time is in the
+column `due`.
 
 Every process that answers polls for due cases. Each change is one transaction with compare-and-set on the version, so
 one process makes it, and none does after a claim. Steps that were missed while nothing ran are breached together.
@@ -13,25 +15,29 @@ differs from the database's leaves due cases to the others until the clocks agre
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.alerts import Alerts
 from bot.cases import case as steps
 from bot.cases.step import Stepping, lock_of
 from bot.clock import JUMP_SECONDS, JumpWatch
+from bot.slack.api.chat import Chat
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
-from bot.store import cases, inbox
+from bot.store import case_lists, cases, desks, inbox, outbox
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
 from bot.store.statements import clock_differs, lock
+from bot.views.staff_cards import CALLS_DUTY
 
 logger = logging.getLogger(__name__)
 
 SLA_POLL_INTERVAL = 2.0
 """The time between two polls for due cases."""
-MAX_CASES = 50
+RING_SECONDS = 60.0
+"""The least time between two alarms at a desk. Cases that become late meanwhile ring together after it."""
+MAX_CASES = 200
 """The number of due cases that one poll handles. The next poll handles the rest."""
 LEAD_TIMEOUT_SECONDS = 5.0
 """How long Slack can take to open direct messages with the lead."""
@@ -45,6 +51,7 @@ class SlaTimers:
     """The timers of all cases."""
 
     stepping: Stepping
+    chat: Chat
     directory: Directory
     lead: str | None = None
     """The Slack user who gets a direct message from the second SLA step on."""
@@ -71,12 +78,21 @@ class SlaTimers:
         states = ("resolved", *WAITING) if self.stepping.targets.hours.is_open(now) else ("resolved",)
         async with self.stepping.database.reading() as tx:
             found = await cases.due_by(tx, now, states=states, limit=MAX_CASES)
+        late: dict[str, list[Case]] = {}
         for case in found:
-            try:
-                await self._advance(case, now)
-            except Exception:
-                # Whatever it is, the other cases are due as well.
-                logger.exception("a due case was not advanced", extra={"case": case.ref})
+            if case.state == "waiting" and case.reason not in CALLS_DUTY:
+                late.setdefault(self.stepping.messages.desk(case), []).append(case)
+            else:
+                await self._safely(self._advance(case, now), case)
+        for desk, cases_there in late.items():
+            await self._safely(self._ring(desk, cases_there, now), *cases_there)
+
+    async def _safely(self, advancing: Awaitable[None], *about: Case) -> None:
+        """Whatever goes wrong with one case, the others are due as well."""
+        try:
+            await advancing
+        except Exception:
+            logger.exception("due cases were not advanced", extra={"cases": [case.ref for case in about]})
 
     async def _follow(self, jump: float) -> bool:
         """Delay due cases by a jump of the clock. Return False while the clock cannot be trusted."""
@@ -102,13 +118,59 @@ class SlaTimers:
             case _:
                 await self._breach(case, now)
 
+    async def _ring(self, desk: str, late: Sequence[Case], now: float) -> None:
+        """Breach the SLA steps of a desk's cases, unless an alarm rang there a moment ago. Several ring together."""
+        late = [case for case in late if self._can_breach(case, now)]
+        async with self.stepping.database.transaction() as tx:
+            if not late or not await desks.may_ring(tx, desk, now=now, pause=RING_SECONDS):
+                return
+        if len(late) == 1:
+            await self._breach(late[0], now)
+        else:
+            await self._breach_together(desk, late, now)
+
+    def _can_breach(self, case: Case, now: float) -> bool:
+        """False for a case that nothing can be computed for, which is logged: it must not hold up the others."""
+        try:
+            steps.breach(case, now=now, targets=self.stepping.targets)
+        except Exception:
+            logger.exception("a due case was not advanced", extra={"case": case.ref})
+            return False
+        return True
+
+    async def _breach_together(self, desk: str, late: Sequence[Case], now: float) -> None:
+        """Breach the cases in one transaction, with one alarm."""
+        stepping = self.stepping
+        lead = await self._lead_channel()
+        async with stepping.database.transaction() as tx:
+            breached: list[Case] = []
+            for before in sorted(late, key=lambda case: lock_of(case.thread)):
+                await lock(tx, lock_of(before.thread))
+                after = await cases.change(tx, before, steps.breach(before, now=now, targets=stepping.targets))
+                if after is None:
+                    continue
+                breached.append(after)
+                await stepping.say(tx, before, after, stepping.messages.breached_among_others(after, before))
+                await stepping.note(tx, ACTOR, f"sla_step_{after.step}", before)
+            if breached:
+                waited = [(case, self._waited(case, now)) for case in breached]
+                cards = await case_lists.cards(tx, breached)
+                links = {case_id: await self.chat.address(*where) for case_id, where in cards.items()}
+                rows = stepping.messages.breached_together(desk, waited, links=links, lead=lead, now=now)
+                await outbox.add(tx, *rows, now=now)
+        stepping.outbox.wake()
+
+    def _waited(self, case: Case, now: float) -> float:
+        """The minutes of open desk that the case has waited."""
+        return self.stepping.targets.hours.between(case.waiting_since or case.opened_at, now) / 60
+
     async def _breach(self, case: Case, now: float) -> None:
         targets = self.stepping.targets
         higher = _next(steps.breach(case, now=now, targets=targets))
         lead = await self._lead_channel() if higher.step >= 2 else None
         async with self.stepping.database.transaction() as tx:
             spoke = await inbox.last_said(tx, case.thread, case.customer)
-        waited = targets.hours.between(case.waiting_since or case.opened_at, now) / 60
+        waited = self._waited(case, now)
         rows = self.stepping.messages.breached(higher, case, waited=waited, spoke=spoke, lead=lead)
         await self._become(case, higher, f"sla_step_{higher.step}", rows)
 

@@ -20,6 +20,14 @@ STAFF_CACHE_PERIOD = 60.0
 """How long the members of a channel, and a person's profile, are cached, in seconds."""
 
 
+async def name_of(directory: Directory, user: str) -> str:
+    """The name under which a member of staff is shown. "A colleague" if Slack does not say."""
+    try:
+        return (await directory.user(user)).display_name
+    except (SlackRefused, SlackUnanswered):
+        return "A colleague"
+
+
 class Staff:
     """The people who may press staff buttons, use staff commands and speak for a case."""
 
@@ -54,6 +62,11 @@ class Staff:
         theirs = {channel for channel in self.channels if await self.includes(user, channel=channel)}
         desks = frozenset(self._desk(channel) for channel in theirs)
         return Desks(desks, frozenset(map(self._desk, self.channels)) - desks)
+
+    def desk_in(self, channel: str) -> Desks:
+        """The desk whose channel this is."""
+        desk = frozenset((self._desk(channel),))
+        return Desks(desk, frozenset(map(self._desk, self.channels)) - desk)
 
     def _desk(self, channel: str) -> str:
         """The channel as the `desk` of a case: empty for the agent channel."""

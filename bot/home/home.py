@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from bot.cases.hours import Hours
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.desk.identity import Identities
@@ -22,6 +23,7 @@ from bot.store.case_lists import Desks
 from bot.store.database import Database
 from bot.views import home
 from bot.views.home import AS_IN_SLACK
+from bot.views.queue_cards import VIEWS
 
 logger = logging.getLogger(__name__)
 
@@ -44,15 +46,19 @@ class Home:
     identities: Identities
     staff: Staff
     library: Library
+    hours: Hours
     figures: Callable[[int], Awaitable[str]]
     """Days -> the metrics of these days as mrkdwn."""
     desk_file: Callable[[], DeskFile] = DeskFile
     """The desk file in force."""
 
-    async def show(self, user: str) -> None:
-        """Publish the tab, unless the user is not a person. Raises what Slack and the database raise."""
+    async def show(self, user: str, *, view: str = "") -> None:
+        """Publish the tab, unless the user is not a person. Raises what Slack and the database raise.
+
+        Staff see the list of cases that `view` names, a key of VIEWS, or everything that is open.
+        """
         if desks := await self.staff.desks(user):
-            await self._show_staff(user, desks)
+            await self._show_staff(user, desks, view=view if view in VIEWS else "all")
         else:
             await self._show_customer(user)
 
@@ -82,21 +88,24 @@ class Home:
         )
         await self.views.publish_home(user, view)
 
-    async def _show_staff(self, user: str, desks: Desks) -> None:
-        async with self.database.transaction() as tx:
-            cases = await case_lists.queue(tx, limit=QUEUE_LIMIT, at=desks)
+    async def _show_staff(self, user: str, desks: Desks, *, view: str) -> None:
+        today = self.hours.midnight(self.clock.now())
+        async with self.database.reading() as tx:
+            counts = await case_lists.count_open(tx, user=user, at=desks)
+            cases = await case_lists.of_view(tx, view, user=user, at=desks, today=today, limit=QUEUE_LIMIT)
             cards = await case_lists.cards(tx, cases)
             paused = await pauses.latest(tx)
-        view = home.for_staff(
+        shown = home.for_staff(
             cases,
-            user=user,
+            view=view,
+            counts=counts,
             links=links_to(cards, self.me),
             figures=await self.figures(METRICS_DAYS),
             knowledge=await self.library.status(),
             paused=[pause.channel for pause in paused],
             at=self.clock.now(),
         )
-        await self.views.publish_home(user, view)
+        await self.views.publish_home(user, shown)
 
 
 def links_to(cards: Mapping[int, tuple[str, str]], me: Identity) -> dict[int, str]:

@@ -1,6 +1,6 @@
 """The `/frontdesk` command for staff. Every answer is mrkdwn that fits into one message.
 
-cases         Lists the queue, or a part of it.
+cases         Lists cases: all that are open, or some of them.
 search        Finds the cases that contain the words.
 pause         Makes the assistant silent in a channel.
 resume        Lets the assistant answer there again.
@@ -10,28 +10,20 @@ metrics       Shows the metrics of the last days.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from bot.cases.hours import Hours
 from bot.clock import Clock
 from bot.home.home import links_to
 from bot.slack.api.transport import Identity
-from bot.slack.blocks import moment, one_line
 from bot.slack.mrkdwn import escape
 from bot.store import audit, case_lists, pauses
 from bot.store.case_lists import Desks
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
+from bot.views.queue_cards import VIEWS, line
 
 MAX_FOUND_CASES = 20
-STATUS = {
-    "waiting": "waiting",
-    "out_of_hours": "waiting for the desk to open",
-    "human": "claimed",
-    "resolved": "solved",
-    "closed": "closed",
-    "merged": "merged into another case",
-    "bot": "back with the assistant",
-}
-"""State of a case -> its words in a list."""
-PARTS = ("all", "waiting", "mine")
+MAX_LISTED = 1_000
+"""The most cases of a list that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +33,21 @@ class Overview:
     me: Identity
     database: Database
     clock: Clock
+    hours: Hours
     figures: Callable[[int], Awaitable[str]]
     """Days -> the metrics of these days as mrkdwn."""
 
-    async def cases(self, part: str, *, user: str, at: Desks) -> str:
-        """The open cases of these desks: `all`, only those `waiting`, or only `mine`."""
-        async with self.database.transaction() as tx:
-            found = await case_lists.queue(tx, limit=1_000, at=at)
-            wanted = [
-                case for case in found if part == "all" or (case.waits if part == "waiting" else case.is_with(user))
-            ]
-            lines = await self._lines(tx, wanted[:MAX_FOUND_CASES])
-        if not wanted:
-            return "No open cases." if part == "all" else f"No cases ({part})."
-        more = f"\nand {len(wanted) - MAX_FOUND_CASES} more" if len(wanted) > MAX_FOUND_CASES else ""
-        return "\n".join(lines) + more
+    async def cases(self, view: str, *, user: str, at: Desks) -> str:
+        """A list of the cases of these desks. `view` is a key of VIEWS."""
+        async with self.database.reading() as tx:
+            found = await case_lists.of_view(
+                tx, view, user=user, at=at, today=self.hours.midnight(self.clock.now()), limit=MAX_LISTED
+            )
+            lines = await self._lines(tx, found[:MAX_FOUND_CASES])
+        if not found:
+            return f"No cases ({VIEWS[view].lower()})."
+        more = [f"and {len(found) - MAX_FOUND_CASES} more"] if len(found) > MAX_FOUND_CASES else []
+        return "\n".join([f"*{VIEWS[view]}*", *lines, *more])
 
     async def search(self, words: str, *, at: Desks) -> str:
         """The newest cases of these desks, open or closed, that contain all of the words."""
@@ -89,13 +81,4 @@ class Overview:
 
     async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:
         links = links_to(await case_lists.cards(tx, cases), self.me)
-        return [_line(case, links.get(case.id, "")) for case in cases]
-
-
-def _line(case: Case, link: str) -> str:
-    ref = f"<{link}|{case.ref}>" if link else case.ref
-    who = f" by <@{case.owner}>" if case.owner and case.state == "human" else ""
-    late = " :alarm_clock:" if case.is_late else ""
-    status = f"{STATUS.get(case.state, case.state)}{who} {moment(case.since, 'since {date_short_pretty} {time}')}{late}"
-    about = f"{one_line(case.title, 100)} · {one_line(case.customer_name, 60)}"
-    return f"• *{ref}* {about}\n   {case.priority} · {status}"
+        return [f"• {line(case, links.get(case.id, ''))}" for case in cases]

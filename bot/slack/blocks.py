@@ -89,9 +89,9 @@ def plain(text: str, *, emoji: bool = True) -> Block:
 
 
 def moment(seconds: float, form: str) -> str:
-    """A time that Slack shows in the reader's own time zone."""
+    """A time that Slack shows in the reader's own time zone, or with `{ago}` as the time that has passed since."""
     clock = datetime.fromtimestamp(seconds, UTC).strftime("%H:%M")
-    words = re.sub(r"\{date\w*\} ", "", form.replace("{time}", clock))
+    words = re.sub(r"\{date\w*\} ", "", form.replace("{time}", clock).replace("{ago}", f"at {clock}"))
     return f"<!date^{int(seconds)}^{form}|{words} UTC>"
 
 

@@ -2,6 +2,9 @@
 
 Desks         the desks whose cases a person can see
 queue         everything open, the most urgent first
+count_open    how many are open
+of_view       one of the lists that staff choose from
+next_waiting  the case that should be claimed next
 of_customer   the cases of one person
 search        the cases that contain the words
 cards         where the cards of cases are
@@ -9,13 +12,14 @@ cards         where the cards of cases are
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
 from bot.store.bodies import text_in
-from bot.store.cases import OPEN_STATES, Case, as_case, card_key, id_of
+from bot.store.cases import OPEN_STATES, WAITING, Case, as_case, card_key, id_of
 
 URGENCY = {"high": 0, "medium": 1, "low": 2}
 
@@ -51,14 +55,61 @@ EVERYWHERE = Desks(frozenset({""}))
 async def queue(tx: AsyncConnection, *, limit: int, at: Desks = EVERYWHERE) -> list[Case]:
     """The open cases: first those without an owner, then the more urgent, then those that have waited longer."""
     table = schema.kase
-    order = (
-        case((table.c.owner.is_(None), 0), else_=1),
-        case(URGENCY, value=table.c.priority, else_=len(URGENCY)),
-        func.coalesce(table.c.waiting_since, table.c.opened_at),
-        table.c.id,
-    )
-    statement = select(table).where(table.c.state.in_(OPEN_STATES), at.have_row()).order_by(*order).limit(limit)
-    return [as_case(row) for row in await tx.execute(statement)]
+    unowned_first = case((table.c.owner.is_(None), 0), else_=1)
+    statement = select(table).where(table.c.state.in_(OPEN_STATES), at.have_row())
+    rows = await tx.execute(statement.order_by(unowned_first, *_by_urgency()).limit(limit))
+    return [as_case(row) for row in rows]
+
+
+async def of_view(tx: AsyncConnection, view: str, *, user: str, at: Desks, today: float, limit: int) -> list[Case]:
+    """One of the lists that staff choose from: those of `user`, or all of these desks. `today` is when the day began.
+
+    Raises KeyError for a list that does not exist.
+    """
+    table = schema.kase
+    state, latest = table.c.state, (table.c.ended_at.desc(), table.c.id.desc())
+    views: dict[str, list[ColumnElement[bool]]] = {
+        "mine": [state == "human", table.c.owner == user],
+        "unassigned": [state.in_(WAITING)],
+        "late": [state.in_(WAITING), table.c.step > 0],
+        "claimed": [state == "human"],
+        "solved": [state.in_(("resolved", "closed")), table.c.ended_at >= today],
+        "all": [state.in_(OPEN_STATES)],
+    }
+    order = latest if view == "solved" else _by_urgency()
+    rows = await tx.execute(select(table).where(*views[view], at.have_row()).order_by(*order).limit(limit))
+    return [as_case(row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many cases are open."""
+
+    late: int
+    waiting: int
+    """Those that are late among them."""
+    mine: int
+    claimed: int
+    """Those of everybody."""
+
+
+async def count_open(tx: AsyncConnection, *, user: str, at: Desks) -> Counts:
+    """How many cases of these desks are open, and how many of them `user` has."""
+    table = schema.kase
+    waits = table.c.state.in_(WAITING)
+    is_claimed = table.c.state == "human"
+    wanted = (and_(waits, table.c.step > 0), waits, and_(is_claimed, table.c.owner == user), is_claimed)
+    counted = (func.coalesce(func.sum(case((condition, 1), else_=0)), 0) for condition in wanted)
+    row = (await tx.execute(select(*counted).where(table.c.state.in_(OPEN_STATES), at.have_row()))).one()
+    return Counts(*(int(number) for number in row))
+
+
+async def next_waiting(tx: AsyncConnection, *, at: Desks) -> Case | None:
+    """The case that should be claimed next: the most urgent, and among these the one that has waited longest."""
+    table = schema.kase
+    statement = select(table).where(table.c.state.in_(WAITING), at.have_row()).order_by(*_by_urgency()).limit(1)
+    row = (await tx.execute(statement)).one_or_none()
+    return as_case(row) if row else None
 
 
 async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: int) -> list[Case]:
@@ -89,6 +140,15 @@ async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple
         select(table.c.key, table.c.channel, table.c.ts).where(table.c.key.in_(keys), table.c.ts.is_not(None))
     )
     return {keys[row.key]: (row.channel, row.ts) for row in rows}
+
+
+def _by_urgency() -> tuple[ColumnElement[Any], ...]:
+    table = schema.kase
+    return (
+        case(URGENCY, value=table.c.priority, else_=len(URGENCY)),
+        func.coalesce(table.c.waiting_since, table.c.opened_at),
+        table.c.id,
+    )
 
 
 def _says(word: str) -> ColumnElement[bool]:

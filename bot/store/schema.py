@@ -25,6 +25,7 @@ preference  what a person chose for themselves
 feedback  "Helpful" or not, one per turn and person; a score from 1 to 5, one per case and person
 audit     who did what; append-only
 daily     the figures of a day whose rows are gone or have lost their words
+desk      what is shown in each desk's channel: its queue message, and when its last alarm rang
 
 Times are seconds since 1970 (float, UTC). Slack's timestamps are texts of the same length. They are ordered by their
 characters, in any locale of the database.
@@ -589,6 +590,17 @@ audit = Table(
     Column("detail", JSON, nullable=False),
     Index("ix_audit_subject", "subject"),
     Index("ix_audit_action", "action", "at"),
+)
+
+desk = Table(
+    "desk",
+    metadata,
+    Column("channel", String(32), primary_key=True),
+    Column("number", Integer, nullable=False, server_default="0"),
+    Column("ts", String(32)),
+    Column("shown", String(64), nullable=False, server_default=""),
+    Column("edited_at", Float, nullable=False, server_default="0"),
+    Column("rang_at", Float, nullable=False, server_default="0"),
 )
 
 daily = Table(

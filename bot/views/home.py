@@ -6,12 +6,12 @@ from bot.desk_file.model import DeskFile
 from bot.language.languages import Language, read_section
 from bot.language.sentences import Sentences
 from bot.slack.blocks import Block, actions, button, capped, context, header, moment, one_line, plain, section
-from bot.slack.mrkdwn import escape
+from bot.store.case_lists import Counts
 from bot.store.cases import Case
 from bot.store.erasure import NO_LONGER_KEPT, NO_TITLE
 from bot.store.persons import REQUEST
 from bot.views.announcements import greeting
-from bot.views.staff_cards import PRIORITIES
+from bot.views.queue_cards import VIEWS, line, view_menu
 
 MAX_SHOWN_CASES = 20
 """The most cases in a list. A tab has at most a hundred blocks, and no one reads more."""
@@ -67,40 +67,39 @@ def for_customer(
 def for_staff(
     cases: Sequence[Case],
     *,
-    user: str,
+    view: str,
+    counts: Counts,
     links: Mapping[int, str],
     figures: str,
     knowledge: str,
     paused: Sequence[str],
     at: float,
 ) -> Block:
-    """The tab for staff: the queue, the metrics and the knowledge base.
+    """The tab for staff: a list of cases, the metrics and the knowledge base.
 
-    `cases` are the open ones, `user` is the person who reads the tab, and `links` are the addresses of the cases' cards
-    by the case's id. `figures` (the metrics) and `knowledge` are mrkdwn. `paused` are the channels in which the
-    assistant is silent. `at` is the present time.
+    `cases` are those of the `view`, a key of VIEWS, the most urgent first, and `counts` counts all that are open.
+    `links` are the addresses of the cases' cards by the case's id. `figures` (the metrics) and `knowledge` are mrkdwn.
+    `paused` are the channels in which the assistant is silent. `at` is the present time.
     """
-    waiting, mine = [case for case in cases if case.waits], [case for case in cases if case.is_with(user)]
-    others = [case for case in cases if case.state == "human" and not case.is_with(user)]
-    late = sum(case.is_late for case in waiting)
-    counts = f"{len(waiting)} waiting · {late} late · {len(mine)} with you · {len(others)} with colleagues"
+    numbers = (
+        f"{counts.waiting} waiting · {counts.late} late · {counts.mine} with you"
+        f" · {counts.claimed - counts.mine} with colleagues"
+    )
+    shown = cases[:MAX_SHOWN_CASES]
     blocks = [
         header("Cases"),
-        context(f"{counts} · as of {moment(at, '{time}')}"),
-        actions(button("home.refresh", "Refresh", "staff")),
+        context(f"{numbers} · as of {moment(at, '{time}')}"),
+        actions(view_menu("home.view", "Show a list…", chosen=view), button("home.refresh", "Refresh", "staff")),
+        *(_of_staff(case, links.get(case.id, "")) for case in shown),
     ]
-    for title, listed in (("Waiting", waiting), ("With you", mine), ("With colleagues", others)):
-        if listed:
-            shown = listed[:MAX_SHOWN_CASES]
-            blocks += [section(f"*{title}*"), *(_of_staff(case, links.get(case.id, "")) for case in shown)]
-            if len(listed) > MAX_SHOWN_CASES:
-                blocks.append(context(f"and {len(listed) - MAX_SHOWN_CASES} more: `/frontdesk cases`"))
-    if not (waiting or mine or others):
-        blocks.append(section("No open cases."))
+    if len(cases) > MAX_SHOWN_CASES:
+        blocks.append(context(f"and {len(cases) - MAX_SHOWN_CASES} more: `/frontdesk cases {view}`"))
+    if not cases:
+        blocks.append(section(f"No cases ({VIEWS[view].lower()})."))
     blocks += [header("Metrics"), section(figures), header("Knowledge base"), section(knowledge)]
     if paused:
         blocks.append(context("The assistant is paused in " + ", ".join(f"<#{channel}>" for channel in paused)))
-    return {"type": "home", "blocks": blocks}
+    return {"type": "home", "blocks": blocks, "private_metadata": view}
 
 
 def _of_customer(sentences: Sentences, language: Language, case: Case) -> Block:
@@ -113,17 +112,15 @@ def _of_customer(sentences: Sentences, language: Language, case: Case) -> Block:
 
 
 def _of_staff(case: Case, link: str) -> Block:
-    late = " · :alarm_clock: late" if case.is_late else ""
-    who = f" · <@{case.owner}>" if case.owner else ""
-    priority = PRIORITIES.get(case.priority, escape(case.priority))
-    since = moment(case.since, "since {date_short_pretty} {time}")
-    return _linked(
-        case, f"{priority} · {one_line(case.customer_name, 80)}{who} · {since}{late}", link, title=case.title
-    )
+    return _openable(case, line(case, ""), link)
 
 
 def _linked(case: Case, about: str, link: str, *, title: str) -> Block:
-    block = section(f"*{case.ref}* · {one_line(title, 150)}\n{about}")
+    return _openable(case, f"*{case.ref}* · {one_line(title, 150)}\n{about}", link)
+
+
+def _openable(case: Case, words: str, link: str) -> Block:
+    block = section(words)
     if not link:
         return block
     opener = {**button("home.open", "→", case.ref, label=case.ref), "url": link}

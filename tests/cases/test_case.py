@@ -31,7 +31,7 @@ STEPS: dict[str, Callable[[Case], Case]] = {
     "reopen at night": lambda case: steps.reopen(case, now=NIGHT, targets=DAYTIME),
     "open up": lambda case: steps.open_up(case, targets=DAYTIME),
     "breach": lambda case: steps.breach(case, now=10 * DAY, targets=DAYTIME),
-    "snooze": lambda case: steps.snooze(case, targets=DAYTIME),
+    "snooze": lambda case: steps.snooze(case, now=20 * DAY, targets=DAYTIME),
     "urge": steps.urge,
     "can wait": steps.can_wait,
     "keep helping": steps.keep_helping,
@@ -114,9 +114,9 @@ def test_of_rungs_that_were_missed_the_highest_is_climbed_once(minutes: int, ste
 
 def test_a_snooze_puts_the_next_rung_off_and_leaves_the_time_between_the_others() -> None:
     case = steps.breach(waiting(), now=15 * MINUTE, targets=ALWAYS_THERE)
-    snoozed = steps.snooze(case, targets=ALWAYS_THERE)
-    assert snoozed.due == 40 * MINUTE
-    assert steps.breach(snoozed, now=40 * MINUTE, targets=ALWAYS_THERE).due == 70 * MINUTE
+    snoozed = steps.snooze(case, now=22 * MINUTE, targets=ALWAYS_THERE)
+    assert snoozed.due == 32 * MINUTE
+    assert steps.breach(snoozed, now=32 * MINUTE, targets=ALWAYS_THERE).due == 62 * MINUTE
 
 
 def test_what_turns_out_to_be_more_urgent_is_called_for_sooner_and_still_step_by_step() -> None:
@@ -134,7 +134,7 @@ def test_what_was_called_for_at_another_desk_is_not_snoozed_any_more() -> None:
     moved = steps.transfer(called, "C0BILLING", now=16 * MINUTE, targets=ALWAYS_THERE)
     assert (moved.step, moved.due) == (0, 31 * MINUTE)
     with pytest.raises(MovedOn):
-        steps.snooze(moved, targets=ALWAYS_THERE)
+        steps.snooze(moved, now=20 * MINUTE, targets=ALWAYS_THERE)
 
 
 def test_a_case_that_comes_at_night_waits_from_the_opening_on() -> None:

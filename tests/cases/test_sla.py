@@ -49,7 +49,7 @@ class Desk:
 
     def timers(self, lead: str | None = LEAD) -> SlaTimers:
         """The timers of another process."""
-        return SlaTimers(self.cases.stepping, self.slack.client.directory, lead)
+        return SlaTimers(self.cases.stepping, self.slack.client.chat, self.slack.client.directory, lead)
 
     async def opens(self, priority: Any = "medium") -> Case:
         """A case of a thread of its own, once its card is posted."""
@@ -227,7 +227,7 @@ async def test_a_snooze_puts_the_next_rung_off_once_and_says_who_did_it(desk: De
     assert f"Snoozed by <@{AGENT}>" in shown
     assert "case.snooze" not in shown
     assert "S0ONCALL" not in shown
-    await desk.after(24)
+    await desk.after(9)
     assert (await desk.now(case)).step == 1
     await desk.after(1)
     assert (await desk.now(case)).step == 2

@@ -254,6 +254,22 @@ class Chat:
         )
         return [message async for page in pages for message in page.get("messages") or ()]
 
+    async def count_since(self, channel: str, ts: str, *, limit: int) -> int:
+        """How many top-level messages of a channel are newer than this one, at most `limit`."""
+        answer = await self._api.call(
+            "conversations.history",
+            partial(self._api.web.conversations_history, channel=channel, oldest=ts, limit=limit),
+        )
+        return len(answer.get("messages") or ())
+
+    async def pin(self, channel: str, ts: str) -> None:
+        """Pin a message. Nothing happens if it is pinned already."""
+        try:
+            await self._api.call("pins.add", partial(self._api.web.pins_add, channel=channel, timestamp=ts))
+        except SlackRefused as refusal:
+            if refusal.error != "already_pinned":
+                raise
+
     async def permalink(self, channel: str, ts: str) -> str:
         """Ask Slack for the permalink of a message."""
         answer = await self._api.call(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bot.cases.case import MovedOn, Priority
 from bot.cases.cases import Cases
+from bot.cases.queue import NothingWaits, Queue
 from bot.cases.relay import Relay
 from bot.cases.step import UnknownCase
 from bot.reporting.why import Why
@@ -19,6 +20,7 @@ class CaseSteps:
     """Carries these interactions out. `bot.app` puts the parts together."""
 
     cases: Cases
+    queue: Queue
     relay: Relay
     why: Why
     replies: Replies
@@ -26,6 +28,7 @@ class CaseSteps:
     def table(self) -> Mapping[str, Step]:
         """What each button runs."""
         return {
+            "queue.next": self._claim_next,
             "case.claim": lambda item, ref: self.cases.claim(ref, item.author),
             "case.snooze": self._snooze,
             "case.takeover": lambda item, ref: self.cases.take_over(ref, item.author),
@@ -40,6 +43,14 @@ class CaseSteps:
             "submit.transfer": lambda item, ref: self.cases.transfer(ref, item.author, field(item, "desk")),
             "submit.merge": lambda item, ref: self.cases.merge(ref, item.author, into=field(item, "into")),
         }
+
+    async def _claim_next(self, item: InboxItem, _value: str) -> str | None:
+        try:
+            await self.queue.claim_next(item.thread.channel, item.author, press=str(item.id))
+        except NothingWaits:
+            await self.replies.tell(item, "No case waits to be claimed.")
+            return "nothing_waits"
+        return None
 
     async def _snooze(self, item: InboxItem, value: str) -> None:
         ref, _, alert = value.partition("/")

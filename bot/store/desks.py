@@ -1,0 +1,81 @@
+"""What is shown in each desk's channel: its queue message, and when its last alarm rang.
+
+A desk is named by its channel. Nothing here is the truth about a case; the cases' own rows are.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store import schema
+from bot.store.statements import insert_new
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMessage:
+    """The message that shows a desk's queue."""
+
+    channel: str
+    number: int
+    """It changes when the message is posted anew. The post's key in the outbox contains it."""
+    ts: str | None
+    """None until Slack has taken the post."""
+    shown: str
+    """A digest of what the message shows. Empty if that is not known."""
+
+    @property
+    def key(self) -> str:
+        """The post's key in the outbox."""
+        return f"queue/{self.channel}/{self.number}"
+
+
+async def queue_message(tx: AsyncConnection, channel: str) -> QueueMessage | None:
+    """The desk's queue message. None if it never had one."""
+    table = schema.desk
+    columns = (table.c.channel, table.c.number, table.c.ts, table.c.shown)
+    row = (await tx.execute(select(*columns).where(table.c.channel == channel))).one_or_none()
+    return QueueMessage(*row) if row and row.number else None
+
+
+async def begin_message(tx: AsyncConnection, channel: str, *, after: int) -> QueueMessage | None:
+    """Plan a post for the queue message. None if another process has already planned one after that number."""
+    table = schema.desk
+    await insert_new(tx, table, {"channel": channel})
+    statement = update(table).where(table.c.channel == channel, table.c.number == after)
+    changed = await tx.execute(statement.values(number=after + 1, ts=None, shown="").returning(table.c.number))
+    number = changed.scalar_one_or_none()
+    return None if number is None else QueueMessage(channel, number, None, "")
+
+
+async def end_message(tx: AsyncConnection, message: QueueMessage, ts: str) -> None:
+    """Slack has taken the post."""
+    table = schema.desk
+    await tx.execute(
+        update(table).where(table.c.channel == message.channel, table.c.number == message.number).values(ts=ts)
+    )
+
+
+async def may_edit(tx: AsyncConnection, message: QueueMessage, *, now: float, pause: float) -> bool:
+    """Whether the caller may edit the message now: no process has for `pause` seconds. From now on others may not."""
+    table = schema.desk
+    theirs = (table.c.channel == message.channel, table.c.number == message.number, table.c.edited_at <= now - pause)
+    changed = await tx.execute(update(table).where(*theirs).values(edited_at=now).returning(table.c.channel))
+    return changed.one_or_none() is not None
+
+
+async def note_shown(tx: AsyncConnection, message: QueueMessage, shown: str) -> None:
+    """The message shows this now."""
+    table = schema.desk
+    await tx.execute(
+        update(table).where(table.c.channel == message.channel, table.c.number == message.number).values(shown=shown)
+    )
+
+
+async def may_ring(tx: AsyncConnection, channel: str, *, now: float, pause: float) -> bool:
+    """Whether an alarm may ring at the desk now: none has for `pause` seconds. From now on others may not."""
+    table = schema.desk
+    await insert_new(tx, table, {"channel": channel})
+    statement = update(table).where(table.c.channel == channel, table.c.rang_at <= now - pause)
+    changed = await tx.execute(statement.values(rang_at=now).returning(table.c.channel))
+    return changed.one_or_none() is not None
