@@ -53,7 +53,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await ack()
         chosen = read_interaction(body, action, team=desk.me.team)
         channel, view = chosen.thread.channel, chosen.interaction.value
-        if view in VIEWS and await desk.admits(chosen):
+        if await desk.admits(chosen) and view in VIEWS:
             at = desk.staff.desk_in(channel)
             try:
                 text = await desk.overview.cases(view, user=chosen.author, at=at)

@@ -116,7 +116,7 @@ class Queue:
     async def _keep(self, channel: str) -> None:
         async with self.stepping.database.reading() as tx:
             message = await desks.queue_message(tx, channel)
-            cases = await case_lists.queue(tx, limit=MAX_CASES, at=self.staff.desk_in(channel))
+            cases = await case_lists.of_view(tx, "all", at=self.staff.desk_in(channel), limit=MAX_CASES)
             cards = await case_lists.cards(tx, cases[: queue_cards.MAX_LINES])
         if message is None and not cases:
             return

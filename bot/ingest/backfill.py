@@ -106,7 +106,7 @@ class Backfill:
         """The messages of the app's channels and of the threads in which somebody wrote lately."""
         async with self.database.transaction() as tx:
             recent = await inbox.recent_threads(tx, since=oldest - RECENT_PERIOD, limit=THREADS_LIMIT)
-            cards = await case_lists.cards(tx, await case_lists.queue(tx, limit=THREADS_LIMIT))
+            cards = await case_lists.cards(tx, await case_lists.of_view(tx, "all", limit=THREADS_LIMIT))
         threads = dict.fromkeys([*cards.values(), *((each.channel, each.ts) for each in recent)])
         direct = [each.channel for each in recent if each.is_direct]
         for channel in dict.fromkeys([*direct, *await self.directory.channels()]):

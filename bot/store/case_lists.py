@@ -1,7 +1,6 @@
 """Lists of cases for people to look through.
 
 Desks         the desks whose cases a person can see
-queue         everything open, the most urgent first
 count_open    how many are open
 of_view       one of the lists that staff choose from
 next_waiting  the case that should be claimed next
@@ -52,22 +51,19 @@ class Desks:
 EVERYWHERE = Desks(frozenset({""}))
 
 
-async def queue(tx: AsyncConnection, *, limit: int, at: Desks = EVERYWHERE) -> list[Case]:
-    """The open cases: first those without an owner, then the more urgent, then those that have waited longer."""
-    table = schema.kase
-    unowned_first = case((table.c.owner.is_(None), 0), else_=1)
-    statement = select(table).where(table.c.state.in_(OPEN_STATES), at.have_row())
-    rows = await tx.execute(statement.order_by(unowned_first, *_by_urgency()).limit(limit))
-    return [as_case(row) for row in rows]
+async def of_view(
+    tx: AsyncConnection, view: str, *, limit: int, at: Desks = EVERYWHERE, user: str = "", today: float = 0.0
+) -> list[Case]:
+    """One of the lists that staff choose from: the cases of these desks, or of `user` there.
 
-
-async def of_view(tx: AsyncConnection, view: str, *, user: str, at: Desks, today: float, limit: int) -> list[Case]:
-    """One of the lists that staff choose from: those of `user`, or all of these desks. `today` is when the day began.
+    First those without an owner, then the more urgent, then those that have waited longer. Those that were solved since
+    `today` began: the newest first.
 
     Raises KeyError for a list that does not exist.
     """
     table = schema.kase
     state, latest = table.c.state, (table.c.ended_at.desc(), table.c.id.desc())
+    unowned_first = case((table.c.owner.is_(None), 0), else_=1)
     views: dict[str, list[ColumnElement[bool]]] = {
         "mine": [state == "human", table.c.owner == user],
         "unassigned": [state.in_(WAITING)],
@@ -76,7 +72,7 @@ async def of_view(tx: AsyncConnection, view: str, *, user: str, at: Desks, today
         "solved": [state.in_(("resolved", "closed")), table.c.ended_at >= today],
         "all": [state.in_(OPEN_STATES)],
     }
-    order = latest if view == "solved" else _by_urgency()
+    order = latest if view == "solved" else (unowned_first, *_by_urgency())
     rows = await tx.execute(select(table).where(*views[view], at.have_row()).order_by(*order).limit(limit))
     return [as_case(row) for row in rows]
 

@@ -18,6 +18,7 @@ ANYWHERE = {
     *("act.was_done", "act.was_not", "appr.change", "appr.no", "appr.take", "appr.yes"),
     *("kb.add", "kb.discard.covered", "kb.discard.private", "kb.discard.single_case", "kb.discard.wrong"),
     *("kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
+    *("queue.filter", "queue.next"),
     *("submit.amount", "submit.article", "submit.refusal"),
 }
 """What is about no case, so that every team channel serves."""

@@ -53,6 +53,7 @@ SCOPES: dict[str, frozenset[str]] = {
     "files.delete": frozenset({"files:write"}),
     "files.getUploadURLExternal": frozenset({"files:write"}),
     "files.info": frozenset({"files:read"}),
+    "pins.add": frozenset({"pins:write"}),
     "reactions.add": frozenset({"reactions:write"}),
     "reactions.remove": frozenset({"reactions:write"}),
     "users.conversations": CHANNEL_READ,  # public and private channels; direct messages would need im:read

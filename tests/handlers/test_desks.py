@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from bot.cases.dialogs import NO_SUCH_CASE
+from bot.cases.hours import Hours
 from bot.cases.staff import Staff
 from bot.desk.identity import Identities
 from bot.home.home import Home
@@ -51,8 +52,8 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
     parts: dict[str, Any] = {
         "staff": staff,
         "identities": identities,
-        "home": Home(me, client.views, database, clock, answers.sentences, identities, staff, shelf, figures),
-        "overview": Overview(me, database, clock, figures),
+        "home": Home(me, client.views, database, clock, answers.sentences, identities, staff, shelf, Hours(), figures),
+        "overview": Overview(me, database, clock, Hours(), figures),
         "library": shelf,
         "cases": answers.cases,
         "start": wired.start,

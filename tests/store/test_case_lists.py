@@ -35,7 +35,7 @@ async def test_nobodys_cases_come_first_then_the_urgent_then_those_that_wait_lon
         before = await cases.find(tx, mine.id)
         assert before is not None
         await cases.change(tx, before, a_case(state="human", owner="U0AGENTA", priority="high", waiting_since=1.0))
-        queue = await case_lists.queue(tx, limit=10)
+        queue = await case_lists.of_view(tx, "all", limit=10)
     assert [case.ref for case in queue] == [urgent.ref, late.ref, later.ref, mine.ref]
 
 
@@ -55,8 +55,8 @@ async def test_a_desk_has_its_own_cases_and_the_first_one_those_of_a_desk_that_i
     for number, (title, desk) in enumerate((("first", ""), ("billing", "C0BILLING"), ("gone", "C0GONE"))):
         await opened(database, f"1.{number}", title=title, desk=desk, opened_at=9.0 - number)
     async with database.transaction() as tx:
-        everything = await case_lists.queue(tx, limit=10)
-        assert {case.title for case in await case_lists.queue(tx, limit=10, at=desks)} == set(seen)
+        everything = await case_lists.of_view(tx, "all", limit=10)
+        assert {case.title for case in await case_lists.of_view(tx, "all", limit=10, at=desks)} == set(seen)
         assert [case.title for case in await case_lists.search(tx, "Customer", limit=10, at=desks)] == seen
     assert {case.title for case in everything if desks.have(case)} == set(seen)
 

@@ -202,7 +202,7 @@ async def _case(tx: Transaction, thread: ThreadRef, who: str) -> None:
     await cases.find_open_of(tx, TEAM, who)
     await cases.merged_into(tx, case.id)
     await cases.due_by(tx, 2e9, states=("resolved", "waiting", "out_of_hours"), limit=50)
-    await case_lists.queue(tx, limit=20)
+    await case_lists.of_view(tx, "all", limit=20)
     await case_lists.of_customer(tx, TEAM, who, limit=20)
     await case_lists.cards(tx, [case])
     await transcripts.of_thread(tx, thread)

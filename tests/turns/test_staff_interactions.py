@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from bot.cases.dialogs import About
+from bot.cases.queue import Queue
 from bot.cases.sla import SlaTimers
+from bot.cases.staff import Staff
 from bot.conversation import ThreadRef
 from bot.reporting.why import Why
 from bot.slack.outbox import Outbox
@@ -46,13 +48,15 @@ class Channel:
         self.outbox = Outbox(database, slack.client.chat, slack.client.sessions, clock)
         self.cases = build_cases(database, self.outbox, slack.client, clock)
         self.relay = build_relay(database, self.outbox, slack.client, clock)
+        staff = Staff(slack.client.directory, clock, agent_channel="C0AGENTS")
+        self.queue = Queue(self.cases.stepping, staff, slack.client.chat, slack.client.directory)
         self.accepted: list[Arrival] = []
         self.wires()
 
     def wires(self, articles: Mapping[str, Step] | None = None) -> None:
         """Have the buttons of staff run the steps of these cases, and those of articles."""
         replies = Replies(self.slack.client.chat)
-        cases = CaseSteps(self.cases, self.relay, Why(self.database, cast(Any, FewPages())), replies)
+        cases = CaseSteps(self.cases, self.queue, self.relay, Why(self.database, cast(Any, FewPages())), replies)
         staff = StaffInteractions(self.cases, replies, self.accept, {**cases.table(), **(articles or {})})
         self.interactions = Interactions(NOTHING, staff, NOTHING, NOTHING)
 
@@ -411,7 +415,7 @@ async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channe
 async def test_a_snooze_that_is_pressed_again_says_how_the_case_stands(channel: Channel) -> None:
     await channel.opens()
     channel.clock.advance(15 * 60)
-    await SlaTimers(channel.cases.stepping, channel.slack.client.directory).look()
+    await SlaTimers(channel.cases.stepping, channel.slack.client.chat, channel.slack.client.directory).look()
     await channel.delivers()
     alert = dict(channel.posts[-1])
     assert await channel.presses_on(alert, "case.snooze", AGENT_A) == "pressed"
