@@ -269,3 +269,21 @@ async def test_the_person_on_a_case_is_asked_to_resolve_it_when_its_customer_say
     )
     asked_for = [seen for seen in await world.replies(card) if "says it is solved" in seen.text]
     assert len(asked_for) == 1, "one button is enough"
+
+
+async def test_the_queue_shows_the_case_and_claim_next_gives_it(world: World) -> None:
+    asked, _, ref = await open_case(world, world.customer, "A person please, my lamp is broken")
+
+    def shown(state: Json, action: str) -> Seen | None:
+        return next((seen for seen in seen_in(state, "C0AGENTS") if action in seen.buttons and ref in seen.text), None)
+
+    queue = await world.until(lambda state: shown(state, "queue.next"), what="the queue", channel="C0AGENTS")
+    assert "lamp is broken" in queue.text
+    await world.staff.presses(queue, "queue.next")
+    await world.customer.reads(asked, having=lambda seen: "Agent A" in seen.text)
+    assert (await claimed_card(world, ref)).ts
+    told = await world.until(
+        lambda state: next((each for each in state["ephemerals"] if f"{ref} is yours" in each["text"]), None),
+        what="which case it is",
+    )
+    assert told["user"] == world.staff.user
