@@ -18,6 +18,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.asyncio(loop_sc
 
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 CUSTOMER_B = "U0CUSTOMERB:D0CUSTOMERB"
+MATTERS = (
+    "my lamp arrived broken",
+    "I want my money back for ORD-12345",
+    "I cannot log in any more",
+    "the invoice has the wrong address",
+    "the zip of my jacket is stuck",
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -138,6 +145,32 @@ async def test_nobody_claims_and_the_desk_is_called(browser: Browser, desk: Worl
         await page.locator(AGENTS).get_by_role("tab", name="Home").click()
         await expect(page.locator(f"{AGENTS} .home .block-header").first).to_be_visible()
         await picture(page, "staff-home", half="right", height=1000)
+
+
+async def test_the_queue_shows_many_cases_wide_and_narrow(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Twenty-five cases of two customers, some of them claimed: the queue is one message, at 1440 and at 420 pixels."""
+    async with open_world(tmp_path_factory.mktemp("queue"), pace=0.2, env={"OPEN_CASES": "40"}) as busy:
+        for number, matter in enumerate(MATTERS * 5):
+            who = (busy.customer, busy.other_customer)[number % 2]
+            asked = await who.says(f"A person please: {matter}")
+            card = await busy.card_of(asked)
+            if number % 4 == 0:
+                await busy.staff.presses(card, "case.claim")
+        async with seen(browser, busy) as page:
+            queue = page.locator(f"{AGENTS} .channel .message").filter(has_text="Queue").last
+            await expect(queue).to_contain_text("18 unassigned · 7 claimed")
+            await queue.scroll_into_view_if_needed()
+            await picture(page, "staff-queue", half="right", height=900, of=queue)
+            await queue.locator("[data-action-id='queue.next']").click()
+            await expect(page.locator(f"{AGENTS} .channel")).to_contain_text("is yours")
+            await expect(queue).to_contain_text("17 unassigned · 8 claimed")
+            for width in (1440, 420):
+                await page.set_viewport_size({"width": width, "height": 900})
+                sizes = "element => [element.scrollWidth, element.clientWidth]"
+                whole, there = await page.locator("body").evaluate(sizes)
+                assert whole <= there, f"the page is wider than its window at {width}"
 
 
 async def claimed(page: Page, message: str, words: str) -> None:

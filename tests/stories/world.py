@@ -313,9 +313,7 @@ class World:
 
         def find(state: Json) -> Seen | None:
             found = [
-                seen
-                for seen in seen_in(state, "C0AGENTS")
-                if is_app(seen) and seen.ts == seen.thread_ts and seen.ts > after and having in seen.text
+                seen for seen in seen_in(state, "C0AGENTS") if is_card(seen) and seen.ts > after and having in seen.text
             ]
             return found[-1] if found else None
 
@@ -327,7 +325,7 @@ class World:
         def every_card(state: Json) -> list[Seen] | None:
             """The cards, once each case that a customer has been told of has its card."""
             told = {ref for channel in state["messages"] for seen in seen_in(state, channel) for ref in _cases(seen)}
-            cards = [seen for seen in seen_in(state, "C0AGENTS") if is_app(seen) and seen.ts == seen.thread_ts]
+            cards = [seen for seen in seen_in(state, "C0AGENTS") if is_card(seen)]
             return cards if told <= {ref for card in cards for ref in _cases(card)} else None
 
         for card in await self.until(every_card, what="a card for each case"):
@@ -604,6 +602,11 @@ def _cases(seen: Seen) -> set[str]:
 def is_app(seen: Seen) -> bool:
     """Whether the app wrote it."""
     return bool(seen.raw.get("bot_id"))
+
+
+def is_card(seen: Seen) -> bool:
+    """Whether it is the app's own message in a team channel, and not the one that shows the queue."""
+    return is_app(seen) and seen.ts == seen.thread_ts and not seen.text.startswith("Queue")
 
 
 def _text(message: Json) -> str:
