@@ -15,7 +15,7 @@ SPEAKS = {
 }
 """What speaks for a case: whoever presses it while another person has the case learns who that is."""
 ANYWHERE = {
-    *("act.was_done", "act.was_not", "appr.change", "appr.no", "appr.take", "appr.yes"),
+    *("act.undo", "act.was_done", "act.was_not", "appr.change", "appr.no", "appr.take", "appr.yes"),
     *("kb.add", "kb.discard.covered", "kb.discard.private", "kb.discard.single_case", "kb.discard.wrong"),
     *("kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
     *("queue.filter", "queue.next"),

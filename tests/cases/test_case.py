@@ -201,9 +201,9 @@ WHOLE_TABLE: dict[str, tuple[Callable[[Case], Case], frozenset[str], dict[str, A
         {"step": 2, "due": 45.0 + 30 * MINUTE, "priority": "high"},
     ),
     "snooze": (
-        lambda case: steps.snooze(case, targets=ALWAYS_THERE),
+        lambda case: steps.snooze(case, now=NOW, targets=ALWAYS_THERE),
         frozenset({"waiting"}),
-        {"due": 45.0 + 10 * MINUTE},
+        {"due": NOW + 10 * MINUTE},
     ),
     "can wait": (steps.can_wait, frozenset({"out_of_hours"}), {}),
     "claim": (
@@ -323,8 +323,8 @@ def test_a_step_that_would_change_nothing_is_refused() -> None:
         lambda: steps.keep_helping(waiting_case),
         lambda: steps.keep_helping(away),
         lambda: steps.urge(away),
-        lambda: steps.snooze(replace(waiting_case, due=None), targets=ALWAYS_THERE),
-        lambda: steps.snooze(replace(waiting_case, step=0), targets=ALWAYS_THERE),
+        lambda: steps.snooze(replace(waiting_case, due=None), now=NOW, targets=ALWAYS_THERE),
+        lambda: steps.snooze(replace(waiting_case, step=0), now=NOW, targets=ALWAYS_THERE),
     ]
     for step in table:
         with pytest.raises(MovedOn):

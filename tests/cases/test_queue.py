@@ -56,7 +56,7 @@ class Desk:
         for _ in range(times):
             self.clock.advance(seconds)
             await self.queue.look()
-            await send_all(self.outbox, patience=1_000.0)
+            await send_all(self.outbox, patience=100_000.0)
 
     def posts(self) -> list[Message]:
         """What stands in the desk's channel outside of threads, oldest first."""
@@ -97,7 +97,7 @@ async def test_a_press_that_is_repeated_after_a_crash_takes_no_second_case(desk:
         await desk.queue.claim_next(CHANNEL, AGENT, press="7")
     assert moved.value.case.ref == taken.ref
     assert (await desk.cases.find(second.ref)).waits
-    await send_all(desk.outbox, patience=1_000.0)
+    await send_all(desk.outbox, patience=100_000.0)
     [told] = [each for each in desk.slack.workspace.ephemerals if each["user"] == AGENT]
     assert taken.ref in told["text"]
 
@@ -188,7 +188,7 @@ async def test_two_processes_post_one_message(desk: Desk) -> None:
     others = [desk.process() for _ in range(4)]
     for _ in range(4):
         await asyncio.gather(*(each.look() for each in others))
-        await send_all(desk.outbox, patience=1_000.0)
+        await send_all(desk.outbox, patience=100_000.0)
         desk.clock.advance(EDIT_SECONDS)
     assert len(desk.shown()) == 1
 
