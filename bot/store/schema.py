@@ -425,6 +425,7 @@ suggestion = Table(
     Column("person", String(32), nullable=False, server_default=""),
     Index("ix_suggestion_case", "case_id"),
     Index("ix_suggestion_person", "person"),
+    Index("ix_suggestion_made", "made_at"),
     sqlite_autoincrement=True,
 )
 
@@ -597,7 +598,7 @@ desk = Table(
     metadata,
     Column("channel", String(32), primary_key=True),
     Column("number", Integer, nullable=False, server_default="0"),
-    Column("ts", String(32)),
+    Column("ts", TS),
     Column("shown", String(64), nullable=False, server_default=""),
     Column("edited_at", Float, nullable=False, server_default="0"),
     Column("rang_at", Float, nullable=False, server_default="0"),

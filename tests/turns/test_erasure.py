@@ -84,7 +84,8 @@ IMPERSONAL = {
     *("outbox.source_channel", "outbox.source_ts", "outbox.conversation", "outbox.traceparent"),
     *("file_copy.post", "file_copy.source", "file_copy.copy"),
     *("spending.key", "spending.team", "spending.thread", "summary.thread", "summary.through"),
-    *("suggestion.key", "pause.channel", "feedback.subject"),
+    *("suggestion.key", "pause.channel", "feedback.subject", "desk.channel", "desk.ts", "desk.shown"),
+    "action.undoes",
     # Words of closed lists, and names of agents, models, documents and steps.
     *("inbox.kind", "inbox.state", "inbox.reason", "inbox.interrupt", "thread.agent", "thread.language"),
     *("turn.agent", "turn.ended", "turn.reason", "turn.sources", "journal.name", "case_.member_type", "case_.language"),

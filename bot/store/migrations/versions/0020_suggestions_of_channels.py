@@ -13,3 +13,4 @@ def upgrade() -> None:
     op.add_column("suggestion", sa.Column("thread", sa.String(96), nullable=False, server_default=""))
     op.add_column("suggestion", sa.Column("person", sa.String(32), nullable=False, server_default=""))
     op.create_index("ix_suggestion_person", "suggestion", ["person"])
+    op.create_index("ix_suggestion_made", "suggestion", ["made_at"])
