@@ -245,17 +245,18 @@ class Campaign:
     async def freeze(self, place: str, load: Callable[[], Awaitable[object]] | None = None) -> bool:
         """A worker stands still at the place for longer than its lease, and wakes when its work was done by another.
 
-        Whether it was frozen: the other may be so fast that it has nothing to do.
+        Whether it was frozen. The other workers come when it stands, so that it has something to do.
         """
         await self.start(*self.members)
-        armed = next(member for member in self.members if member.role == "work")
-        await self.stop(armed)
+        armed, *others = (member for member in self.members if member.role == "work")
+        await self.stop(armed, *others)
         await self.start(armed, failpoint=f"{place}:1", how=signal.SIGSTOP)
-        await self.ready()
+        await self.ready_of(*(member for member in self.members if member not in others))
         for _ in range(2):
             await (load or self.say_some)()
         assert armed.victim is not None
         stood = await armed.victim.stands_still(FREEZE_SECONDS)
+        await self.start(*others)
         if stood:
             over = time.monotonic() + LEASE_SECONDS + AWAKE_SECONDS
             self.people.hit()

@@ -23,6 +23,7 @@ from tests.chaos.reading import (
     cards,
     direct,
     in_thread,
+    queue_messages,
     quoting,
     relays,
     replies,
@@ -171,7 +172,10 @@ def _look_at_thread(
 def _look_at_cards(workspace: Workspace, lines: Sequence[Line], matters: Sequence[Matter], findings: Findings) -> None:
     """Each case has its card, its opener and at most one transcript; nobody asked for any other. Of one whose customer
     is erased a line says so."""
-    roots = [message for message in by_app(workspace, AGENTS) if message.get("thread_ts") in (None, message["ts"])]
+    roots = cards(workspace)
+    if len(queue_messages(workspace)) > 1:
+        findings.doubled += 1
+        findings.wrong("the queue is shown more than once")
     expected = sum(line.kind == "escalate" for line in lines) + sum(each.is_erased for each in matters)
     if len(roots) > expected:
         findings.wrong(
