@@ -37,6 +37,8 @@ SLA_POLL_INTERVAL = 2.0
 """The time between two polls for due cases."""
 RING_SECONDS = 60.0
 """The least time between two alarms at a desk. Cases that become late meanwhile ring together after it."""
+RING_SHARE = 0.25
+"""That time is at most this share of the shortest target, so that no alarm comes much too late."""
 MAX_CASES = 200
 """The number of due cases that one poll handles. The next poll handles the rest."""
 LEAD_TIMEOUT_SECONDS = 5.0
@@ -122,12 +124,17 @@ class SlaTimers:
         """Breach the SLA steps of a desk's cases, unless an alarm rang there a moment ago. Several ring together."""
         late = [case for case in late if self._can_breach(case, now)]
         async with self.stepping.database.transaction() as tx:
-            if not late or not await desks.may_ring(tx, desk, now=now, pause=RING_SECONDS):
+            if not late or not await desks.may_ring(tx, desk, now=now, pause=self._ring_pause):
                 return
         if len(late) == 1:
             await self._breach(late[0], now)
         else:
             await self._breach_together(desk, late, now)
+
+    @property
+    def _ring_pause(self) -> float:
+        shortest = 60 * min(self.stepping.targets.minutes.values())
+        return min(RING_SECONDS, RING_SHARE * shortest)
 
     def _can_breach(self, case: Case, now: float) -> bool:
         """False for a case that nothing can be computed for, which is logged: it must not hold up the others."""

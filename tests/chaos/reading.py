@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bot.views.queue_cards import placeholder
 from local_slack.blocks import elements
 from local_slack.workspace import Json, Workspace
 from tests.chaos.script import AGENTS, Line, Matter, answer_to, step_told
+from tests.stories.world import shows_queue
 
 BUTTONS = {"waiting": "case.claim", "human": "case.resolve"}
 """State -> what only the card of such a case offers."""
@@ -96,19 +96,15 @@ def ref_told(workspace: Workspace, line: Line) -> str:
 
 def cards(workspace: Workspace, mark: str = "") -> list[Json]:
     """The cards of the agent channel that have the mark, or all."""
-    return [message for message in _roots(workspace) if mark in str(message) and not _shows_queue(message)]
+    return [message for message in _roots(workspace) if mark in str(message) and not shows_queue(message)]
 
 
 def queue_messages(workspace: Workspace) -> list[Json]:
-    return [message for message in _roots(workspace) if _shows_queue(message)]
+    return [message for message in _roots(workspace) if shows_queue(message)]
 
 
 def _roots(workspace: Workspace) -> list[Json]:
     return [message for message in by_app(workspace, AGENTS) if message.get("thread_ts") in (None, message["ts"])]
-
-
-def _shows_queue(message: Json) -> bool:
-    return bool(message["text"].startswith(("Queue:", placeholder().text)))
 
 
 def relays(workspace: Workspace, mark: str) -> list[Json]:

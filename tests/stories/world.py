@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
+from bot.views.queue_cards import placeholder
 from demo.ports import free_port
 from demo.program import READY_SECONDS
 from tests import forkserver
@@ -606,7 +607,12 @@ def is_app(seen: Seen) -> bool:
 
 def is_card(seen: Seen) -> bool:
     """Whether it is the app's own message in a team channel, and not the one that shows the queue."""
-    return is_app(seen) and seen.ts == seen.thread_ts and not seen.text.startswith("Queue")
+    return is_app(seen) and seen.ts == seen.thread_ts and not shows_queue(seen.raw)
+
+
+def shows_queue(message: Json) -> bool:
+    """Whether it is the message that shows a desk's queue, filled in or not yet."""
+    return bool(message["text"].startswith(("Queue:", placeholder().text)))
 
 
 def _text(message: Json) -> str:
