@@ -27,6 +27,7 @@ THROUGH = {"bot/slack/outbox.py", "bot/slack/files.py", "bot/slack/place.py"}
 """The outbox, and its way of files; and where answers go, whose messages the journal and their marks tell of."""
 MAY_BE_LOST = {
     "chat.post_ephemeral": "a note to one person, which Slack itself drops when they are away",
+    "chat.pin": "the mark of a desk's queue message, which is found without it",
     "chat.respond": "an answer at the address of a press or a command, to whoever pressed",
     "sessions.show_work": "a session's status or a line, which a new message ends anyway",
     "sessions.settle": "how a session stands; a turn that could not tell leaves it to a row of the outbox",
@@ -36,6 +37,8 @@ MAY_BE_LOST = {
     "views.publish_home": "a page that is made anew when it is opened",
 }
 """What is said directly, and why nobody misses it."""
+DERIVED = {"chat.update": {"bot/cases/queue.py"}}
+"""A desk's queue message: it is edited again until it shows the queue."""
 ASKED_AGAIN = {"bot/cases/relay.py", "bot/slack/api/chat.py"}
 """A question to a member of staff: its row of the inbox is taken up again until Slack has it; twice does no harm."""
 READS = {
@@ -54,6 +57,8 @@ READS = {
     "chat.replies",
     "chat.own_replies",
     "chat.history",
+    "chat.count_since",
+    "directory.public_channels",
     "directory.user",
     "directory.members",
     "directory.group_members",
@@ -78,7 +83,7 @@ def test_every_method_of_the_client_is_one_kind() -> None:
 def test_what_must_arrive_is_said_nowhere_else() -> None:
     found = calls()
     for method in MUST_ARRIVE:
-        assert found[method] <= THROUGH, method
+        assert found[method] - DERIVED.get(method, set()) <= THROUGH, method
     assert found["chat.ephemeral"] - THROUGH <= ASKED_AGAIN
     for method in CALLS:
         assert all(path.startswith("bot/slack/api/") for path in found[method]), method

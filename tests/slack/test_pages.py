@@ -84,5 +84,5 @@ async def test_a_list_of_several_pages_is_read_whole_with_documented_limits(slac
 def test_the_table_names_every_paged_call() -> None:
     calls = "".join(path.read_text("utf-8") for path in Path(transport.__file__).parent.glob("*.py"))
     paged = re.findall(r'self\._api\.pages\(\s*"([^"]+)"', calls)
-    assert sorted(paged) == sorted(PAGE_LIMITS)
+    assert sorted(set(paged)) == sorted(PAGE_LIMITS)
     assert calls.count("cursor=cursor") == 1, "a paged call goes through SlackApi.pages, which reads the table"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NOT_PLAYED = frozenset(
     {
-        *("act.again", "act.no", "act.was_done", "act.was_not", "act.yes"),
+        *("act.again", "act.no", "act.undo", "act.was_done", "act.was_not", "act.yes"),
         *("appr.change", "appr.no", "appr.take", "appr.yes"),
         *(
             "case.draft",
