@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import aiohttp
+import sqlalchemy
 from pydantic import Field
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -40,7 +41,7 @@ from bot.shops.rest import RestShop
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place
 from bot.slack.rate_limiter import RateLimiter
-from bot.store import attempts, leases, turns
+from bot.store import attempts, leases, schema, turns
 from bot.store.cases import Case
 from bot.telemetry import configure_logging
 from bot.turns.answers.journal import TurnJournal
@@ -191,6 +192,16 @@ def _take_out(safeguard: str) -> None:
                 del attempt
                 return (await turns.recall(tx, turn)).get(name)
 
+            record = turns.record
+
+            async def record_anyway(
+                tx: AsyncConnection, turn: int, steps: Mapping[str, Any], *, attempt: int, now: float
+            ) -> None:
+                del attempt
+                fence = (await tx.execute(sqlalchemy.select(schema.inbox.c.fence).filter_by(id=turn))).scalar_one()
+                await record(tx, turn, steps, attempt=fence, now=now)
+
+            turns.record = record_anyway
             attempts.hold_row = let_pass
             turns.look_up = look_up
             leases.OVERDUE_SECONDS = math.inf
