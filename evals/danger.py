@@ -12,7 +12,15 @@ from pathlib import Path
 
 from bot.desk.danger.classifier import DANGERS, EVERYDAY, Danger, find_danger
 from bot.language.languages import Language
-from evals.danger_sentences import COMPLAINTS, DEVELOPMENT, HELD_OUT, MUST, read_sentences, taught_languages
+from evals.danger_sentences import (
+    COMPLAINTS,
+    DEVELOPMENT,
+    HELD_OUT,
+    MUST,
+    compose_long,
+    read_sentences,
+    taught_languages,
+)
 
 Find = Callable[[str], Danger | None]
 
@@ -57,6 +65,21 @@ def found_share(measured: Mapping[Language, Mapping[str, Found]], *labels: str) 
     return sum(each.found for each in cells) / sum(each.asked for each in cells)
 
 
+def print_long(folder: Path) -> dict[str, float]:
+    """Print how often one sentence of danger is found in a long everyday message, and return the shares."""
+    shown = [
+        (label, find_danger(text)) for language in taught_languages() for text, label in compose_long(folder, language)
+    ]
+    found = [danger is not None for label, danger in shown if label != EVERYDAY]
+    handed_over = [danger is not None for label, danger in shown if label == EVERYDAY]
+    print(f"\n{folder.name}, long messages: found {sum(found)}/{len(found)}, handed over of the everyday ones", end=" ")
+    print(f"{sum(handed_over)}/{len(handed_over)}")
+    return {
+        "found": round(sum(found) / len(found), 3),
+        "handed_over": round(sum(handed_over) / len(handed_over), 3),
+    }
+
+
 def print_measured(folder: Path, *, misses: bool) -> dict[str, object]:
     """Print what is found in a set, and return its shares."""
     measured = measure_all(folder)
@@ -82,7 +105,8 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="list what went wrong in the set for development")
     misses = parser.parse_args().misses
     folders = (DEVELOPMENT, HELD_OUT, MUST, COMPLAINTS)
-    print(json.dumps({each.name: print_measured(each, misses=misses and each == DEVELOPMENT) for each in folders}))
+    figures = {each.name: print_measured(each, misses=misses and each == DEVELOPMENT) for each in folders}
+    print(json.dumps(figures | {"long": print_long(HELD_OUT)}))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
 """The sentences of evals/danger: what the danger classifier learns from, and what measures it."""
 
 import hashlib
+import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
-from bot.desk.danger.classifier import CLASSES
+from bot.desk.danger.classifier import CLASSES, DANGERS, EVERYDAY
 from bot.language.languages import Language, languages
 
 FOLDER = Path(__file__).parent / "danger"
 DEVELOPMENT, HELD_OUT, MUST = FOLDER / "development", FOLDER / "held_out", FOLDER / "must"
 COMPLAINTS = FOLDER / "complaints"
 """Each a folder with a file a language."""
+MAX_JOINED_WORDS = 25
+"""The longest everyday sentence that becomes a part of a long message."""
 REPEATED = 5
 """How often a sentence of MUST counts in the training."""
 
@@ -35,6 +38,26 @@ def read_all(folder: Path) -> list[Labelled]:
     """The sentences of all languages."""
     by_class = [read_sentences(folder, language) for language in taught_languages()]
     return [(text, label) for held in by_class for label, texts in held.items() for text in texts]
+
+
+def compose_long(folder: Path, language: Language, *, count: int = 60) -> list[Labelled]:
+    """Messages of 46 to 100 words, made of a language's everyday sentences. Every second has one of danger in it."""
+    chance = random.Random(language)  # noqa: S311
+    held = read_sentences(folder, language)
+    everyday = [text for text in held[EVERYDAY] if len(text.split()) <= MAX_JOINED_WORDS]
+    danger = [(text, label) for label in DANGERS for text in held[label]]
+    composed: list[Labelled] = []
+    for number in range(count):
+        parts: list[str] = []
+        least = chance.randint(46, 100)
+        while sum(len(part.split()) for part in parts) < least:
+            parts.append(chance.choice(everyday))
+        label = EVERYDAY
+        if number % 2:
+            text, label = chance.choice(danger)
+            parts.insert(chance.randint(0, len(parts)), text)
+        composed.append((" ".join(parts), label))
+    return composed
 
 
 def read_training() -> list[Labelled]:

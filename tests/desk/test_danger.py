@@ -26,6 +26,7 @@ from evals.danger_sentences import (
     DEVELOPMENT,
     HELD_OUT,
     MUST,
+    compose_long,
     fingerprint,
     read_all,
     read_training,
@@ -35,6 +36,8 @@ from evals.danger_sentences import (
 FOUND, FOUND_OF_A_CLASS, HANDED_OVER = 0.88, 0.85, 0.025
 """The least of the sentences in danger, all together and of each class, and the most of the everyday ones. The goals
 are 0.9 and 0.02; docs/benchmarks.md has the present figures."""
+FOUND_IN_LONG = 0.28
+"""The least of the long messages with one sentence of danger. Read in windows alone, it would be 0.17."""
 HANDED_OVER_COMPLAINTS = 0.01
 """The most of the complaints that carry codes, numbers and notes."""
 
@@ -50,6 +53,15 @@ def test_sentences_that_nothing_was_learned_from_are_found_and_few_everyday_ones
     assert found_share(measured, *DANGERS) >= FOUND
     assert [danger for danger in DANGERS if found_share(measured, danger) < FOUND_OF_A_CLASS] == []
     assert found_share(measured, EVERYDAY) <= HANDED_OVER
+
+
+def test_one_sentence_of_danger_is_found_in_a_long_everyday_message() -> None:
+    composed = [each for language in taught_languages() for each in compose_long(HELD_OUT, language)]
+    shown = [(label, find_danger(text)) for text, label in composed]
+    found = [danger is not None for label, danger in shown if label != EVERYDAY]
+    handed_over = [danger is not None for label, danger in shown if label == EVERYDAY]
+    assert sum(found) / len(found) >= FOUND_IN_LONG
+    assert sum(handed_over) / len(handed_over) <= HANDED_OVER
 
 
 def test_complaints_with_order_numbers_notes_and_codes_go_to_no_person_as_danger() -> None:

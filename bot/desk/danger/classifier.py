@@ -47,6 +47,12 @@ READ_LIMIT = 12_000
 """Characters of a message that are read."""
 WINDOW_WORDS = 45
 """Words that are classified together. A longer message is read in windows that overlap by half."""
+SENTENCE_THRESHOLD = 0.9
+"""The least probability of danger in one sentence of several. It is higher than that of a whole message: each sentence
+is a further chance to be wrong. Chosen on long messages made of sentences of `development/`: of those with one sentence
+of danger it finds 47% (without it 17%), and of the others it hands over 1%."""
+SENTENCE_WORDS = 3
+"""Shorter sentences are read together with the next one."""
 WORD_LETTERS = 40
 """Letters of a word that are read."""
 KNOWN_WORDS = 20_000
@@ -55,6 +61,7 @@ KNOWN_WORDS = 20_000
 Weights = NDArray[np.float32]
 
 _WORD = re.compile(r"[^\W_]+")
+_ENDS = (".", "!", "?", "…")
 _APOSTROPHE = re.compile(r"(?<=[^\W_])['’´`](?=[^\W_])")
 """English contractions are read as many write them, "cant"."""
 
@@ -74,8 +81,13 @@ class Classifier:
     """None where the built-in embedder cannot be loaded: the other features are used alone."""
 
     def find(self, text: str) -> Danger | None:
-        """The gravest of the classes that the windows of a message show; None for an ordinary message."""
-        found = {self._shown(row) for row in self.probabilities(windows(text))}
+        """The gravest of the classes that the windows and the sentences of a message show; None for an ordinary
+        message. Among many everyday words only a sentence read alone shows danger.
+        """
+        whole, parts = windows(text), sentences(text)
+        rows = self.probabilities([*whole, *parts])
+        found = {self._shown(row, self.threshold) for row in rows[: len(whole)]}
+        found |= {self._shown(row, SENTENCE_THRESHOLD) for row in rows[len(whole) :]}
         return min((danger for danger in found if danger), key=DANGERS.index, default=None)
 
     def probabilities(self, texts: Sequence[str]) -> Weights:
@@ -94,8 +106,8 @@ class Classifier:
         logits: Weights = self.features[ids].sum(axis=0) / np.sqrt(np.float32(len(ids))) + self.bias
         return logits
 
-    def _shown(self, row: Weights) -> Danger | None:
-        if 1 - row[-1] < self.threshold:
+    def _shown(self, row: Weights, threshold: float) -> Danger | None:
+        if 1 - row[-1] < threshold:
             return None
         return DANGERS[int(row[:-1].argmax())]
 
@@ -125,6 +137,19 @@ def windows(text: str) -> list[str]:
     if len(words) <= WINDOW_WORDS:
         return [" ".join(words)] if words else []
     return [*_windows(words)]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a message that has several, each of at least SENTENCE_WORDS words, as far as windows go."""
+    found: list[list[str]] = [[]]
+    for word in text[:READ_LIMIT].split():
+        found[-1].append(word[: 2 * WORD_LETTERS])
+        is_over = word.endswith(_ENDS) and len(found[-1]) >= SENTENCE_WORDS
+        if is_over or len(found[-1]) == WINDOW_WORDS:
+            found.append([])
+    if not found[-1]:
+        found.pop()
+    return [" ".join(words) for words in found] if len(found) > 1 else []
 
 
 def _windows(words: Sequence[str]) -> Iterator[str]:
