@@ -232,6 +232,10 @@ def _has(words: str, seen: Seen) -> bool:
 
 async def test_a_deleted_message_takes_what_was_noted_of_it_with_it(world: World) -> None:
     asked = await begun(world)
+    # A thread whose messages are all gone is gone, too.
+    await world.model_says(text("Take your time."))
+    more = await world.customer.says("One moment, please", to=asked)
+    await world.customer.reads(asked, after=more.ts)
     await world.customer.deletes(asked)
     await world.counts('frontdesk_procedures_begun_total{procedure="damaged-item"}')
     await world.model_says(text("How can I help you with that?"))

@@ -277,8 +277,9 @@ class World:
             await response.read()
 
     async def posts(self, channel: str) -> list[Seen]:
-        """The app's messages in a channel, oldest first."""
-        return [seen for seen in seen_in(await self.state(channel), channel) if is_app(seen)]
+        """The app's messages in a channel, oldest first, without the one that shows the queue."""
+        shown = seen_in(await self.state(channel), channel)
+        return [seen for seen in shown if is_app(seen) and not shows_queue(seen.raw)]
 
     async def replies(self, to: Post) -> list[Seen]:
         """The app's messages in a post's thread, oldest first."""
