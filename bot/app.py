@@ -34,6 +34,7 @@ from bot.actions.stepping import ActionStepping
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
 from bot.agent.tools import Tool
+from bot.cases.assignment import Assignment
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
@@ -503,6 +504,7 @@ class CaseParts:
     cases: Cases
     staff: Staff
     queue: Queue
+    assignment: Assignment
     relay: Relay
     drafts: CaseDrafts
     identities: Identities
@@ -524,9 +526,10 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
         slack.directory, clock, agent_channel=channel, others=settings.desk_channels, group=settings.staff_group
     )
     queue = Queue(cases.stepping, staff, slack.chat, slack.directory)
+    assignment = Assignment(cases.stepping, staff, slack.directory)
     relay = Relay(database, outbox, slack.chat, slack.directory, clock, messages, staff)
     drafts = CaseDrafts(database, outbox, clock, relay, channel)
-    return CaseParts(cases, staff, queue, relay, drafts, Identities(slack.directory, opened.shop, database))
+    return CaseParts(cases, staff, queue, assignment, relay, drafts, Identities(slack.directory, opened.shop, database))
 
 
 def build_backfill(opened: Surroundings, inbox: Inbox, staff: Staff) -> Backfill:
@@ -721,7 +724,9 @@ def build_interactions(
     """What the buttons do."""
     database, slack, clock, sentences = opened.database, opened.slack, opened.clock, opened.sentences
     cases, identities, replies = parts.cases, parts.identities, Replies(slack.chat)
-    case_steps = CaseSteps(cases, parts.queue, parts.relay, Why(database, opened.bases.public), replies)
+    case_steps = CaseSteps(
+        cases, parts.queue, parts.assignment, parts.relay, Why(database, opened.bases.public), replies
+    )
     draft_steps = DraftSteps(database, clock, desk.drafting, parts.drafts, replies)
     article_steps = ArticleSteps(database, clock, desk.learning, articles, replies)
     of_actions = ActionSteps(actions.deciding, slack.chat, sentences, replies) if actions else None

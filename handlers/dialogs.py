@@ -11,6 +11,7 @@ from bot.cases.dialogs import About
 from bot.conversation import ThreadRef
 from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
+from bot.turns.interactions.case_steps import NOT_AT_DESK
 from bot.turns.interactions.staff import NO_SHOP
 from bot.turns.message_body import filled
 from bot.views.dialogs import filled_in, waiting
@@ -27,13 +28,17 @@ SHOP_SECONDS = 1.5
 def register(app: AsyncApp, desk: Desk) -> None:
     """Attach the dialogs that buttons open."""
 
-    async def store_submission(ack: Ack, body: ViewSubmission) -> None:
+    async def store_submission(ack: AckWith, body: ViewSubmission) -> None:
         about = read_about(body, team=desk.me.team)
         if not await desk.is_staff_in(about.thread.channel, body["user"]["id"]):
             await ack()
             await desk.refuse(about.thread.channel, body["user"]["id"], thread_ts=None)
             return
-        await desk.inbox.accept(read_submission(body, about))
+        submission = read_submission(body, about)
+        if errors := await _faults(desk, submission):
+            await ack(response_action="errors", errors=errors)
+            return
+        await desk.inbox.accept(submission)
         await ack()
 
     @app.view(CHOOSE)
@@ -75,6 +80,15 @@ async def open_dialog(desk: Desk, arrival: Arrival, *, trigger_id: str) -> None:
             await desk.dialogs.tell(about, arrival.author, NO_SHOP)
         else:
             await opener.open(pressed.action, about, user=arrival.author, trigger_id=trigger_id)
+
+
+async def _faults(desk: Desk, submission: Arrival) -> dict[str, str]:
+    """What is wrong with what was filled in, by the field, so that the dialog stays open with everything in it."""
+    filled_in_there = submission.interaction
+    if filled_in_there.action != "submit.assign":
+        return {}
+    person = str(filled_in_there.fields.get("person") or "")
+    return {} if await desk.is_staff_in(submission.thread.channel, person) else {"person": NOT_AT_DESK}
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:

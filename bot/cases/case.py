@@ -7,6 +7,8 @@
      ▼                ▼                        ▼
     bot              bot                    waiting
 
+A colleague can assign a case to a person, whether somebody has it or not, and unassign it, so that it waits again.
+
 An open case can be marked as spam. It is then closed, and nothing reopens it. It can be transferred to another desk,
 where it waits. It can be merged into another open case; when that one ends, the assistant has this one again ("bot").
 Any case is closed when its customer's data is erased.
@@ -139,6 +141,19 @@ def join(case: Case, person: str, name: str, *, now: float) -> Case:
     if case.speaker(person) is not None:
         raise MovedOn(case)
     return replace(case, helpers=(*case.helpers, Helper(person, name, now)))
+
+
+def assign(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
+    """A colleague gives the case to a person, whether somebody has it or not."""
+    _must_be(case, "human", *WAITING)
+    give = claim if case.waits else take_over
+    return give(case, owner, owner_name, now=now)
+
+
+def unassign(case: Case, *, now: float, targets: Targets) -> Case:
+    """The case goes back into the queue, where it waits to be claimed."""
+    _must_be(case, "human")
+    return wait(replace(case, owner=None, owner_name=None, claimed_at=None), now=now, targets=targets)
 
 
 def transfer(case: Case, desk: str, *, now: float, targets: Targets) -> Case:

@@ -133,6 +133,10 @@ async def _transfer(cases: Cases, case: Case, about: str) -> Block | str:
     return dialogs.transfer(case, desks=desks, about=about) if desks else NO_DESK
 
 
+async def _assign(_: Cases, case: Case, about: str) -> Block:
+    return dialogs.assign(case, about=about)
+
+
 async def _merge(cases: Cases, case: Case, about: str) -> Block | str:
     others = await cases.mergeable(case)
     return dialogs.merge(case, others=others, about=about) if others else NOTHING_TO_MERGE
@@ -161,6 +165,7 @@ DIALOGS: Mapping[str, Callable[[Cases, Case, str], Awaitable[Block | str]]] = {
     "submit.priority": _priority,
     "submit.spam": _spam,
     "submit.transfer": _transfer,
+    "submit.assign": _assign,
     "submit.merge": _merge,
     "submit.draft": _edit_draft,
 }

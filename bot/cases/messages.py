@@ -184,6 +184,19 @@ class CaseMessages:
         """Update the card after the first reply to the customer."""
         return [self._card_becomes(case, "replied", self._card(case))] if case.state == "human" else []
 
+    def assigned(self, case: Case, before: Case, *, by: str, note: str, direct: str | None) -> list[Outgoing]:
+        """A colleague gave the case to a person: the customer, the card, its thread and the person are told.
+
+        `direct` is the channel of direct messages with the person, if there is one. The line in the thread mentions
+        them in any case.
+        """
+        line = self._in_card_thread(case, f"given/{case.version}", staff_cards.assigned(case, before, by=by, note=note))
+        rows = [*self.announce("assigned" if before.waits else "reassigned", case, before=before, by=by), line]
+        if direct is not None:
+            told = {**payload(staff_cards.assigned_to_you(case, by=by, note=note)), "link_to": card_key(case)}
+            rows.append(Outgoing(f"case/{case.id}/given/{case.version}/direct", "post", direct, told, case_id=case.id))
+        return rows
+
     def reopened(self, case: Case, *, wrote: bool = False) -> list[Outgoing]:
         """The customer says that the case is not solved, or `wrote` again. While the desk is closed, they see that
         too."""

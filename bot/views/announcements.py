@@ -112,6 +112,9 @@ ANNOUNCEMENTS: Mapping[str, Announcement] = {
     # A person has the case. Two steps change the card in their own way: a transfer moves it, and a merge links it.
     "claimed": Announcement("claimed", ":bust_in_silhouette:"),
     "taken_over": Announcement("taken_over", ":bust_in_silhouette:", staff=staff_cards.taken_over),
+    "assigned": Announcement("claimed", ":bust_in_silhouette:"),
+    "reassigned": Announcement("taken_over", ":bust_in_silhouette:"),
+    "unassigned": Announcement("unassigned", ":hourglass_flowing_sand:", _keep_assistant, staff=staff_cards.unassigned),
     "joined": Announcement(staff=staff_cards.joined),
     "prioritized": Announcement(),
     "transferred": Announcement("transferred", ":arrow_right:", card=False),

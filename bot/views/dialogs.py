@@ -131,6 +131,19 @@ def transfer(case: Case, *, desks: Mapping[str, str], about: str) -> Block:
     return _modal("submit.transfer", f"Transfer {case.ref}", "Transfer", context(words), chosen, about=about)
 
 
+def assign(case: Case, *, about: str) -> Block:
+    """Choose the `person` who gets a case. `note` is what they should know."""
+    words = "They get a direct message with a link to the card. The customer sees who answers from now on."
+    person: Block = {
+        "type": "input",
+        "block_id": "person",
+        "label": plain("Who gets it?"),
+        "element": {"type": "users_select", "action_id": "person"},
+    }
+    note = _text("note", "Note for them", most=NOTE_LIMIT, lines=True, optional=True)
+    return _modal("submit.assign", f"Assign {case.ref}", "Assign", context(words), person, note, about=about)
+
+
 def merge(case: Case, *, others: Sequence[Case], about: str) -> Block:
     """Choose the case that this one is merged `into`. `others` are the customer's other cases."""
     words = (

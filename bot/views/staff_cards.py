@@ -148,6 +148,7 @@ def _waiting_card(case: Case) -> Card:
         *_summary(case.summary),
         actions(
             button("case.claim", "Claim", case.ref, style="primary"),
+            _assign(case),
             button("case.handback", "Hand back to assistant", case.ref),
             _more(case),
             block_id="case",
@@ -173,6 +174,7 @@ def _claimed_card(case: Case, reply_due: float | None, *, prepares: bool) -> Car
             _more(case),
             block_id="case",
         ),
+        actions(_assign(case), button("case.unassign", "Back to the queue", case.ref), block_id="work"),
     )
 
 
@@ -263,6 +265,30 @@ def taken_over(case: Case, before: Case, _by: str) -> Card:
         f"<@{case.owner or ''}> took over {case.ref} from <@{before.owner or ''}>. "
         f"<@{before.owner or ''}>, your messages here no longer reach the customer."
     )
+    return Card(words, ())
+
+
+def assigned(case: Case, before: Case, *, by: str, note: str) -> Card:
+    """For the case's thread: the user `by` gave the case to its owner, who is mentioned, as is the owner of `before`.
+
+    `note` is what they wrote about it.
+    """
+    words = f"<@{by}> assigned {case.ref} to <@{case.owner or ''}>."
+    if before.owner and before.owner != by:
+        words += f" <@{before.owner}>, your messages here no longer reach the customer."
+    return Card(words + _noted(note), ())
+
+
+def assigned_to_you(case: Case, *, by: str, note: str) -> Card:
+    """For the direct messages with the person to whom the user `by` assigned a case. It links to the card."""
+    return Card(f"<@{by}> assigned {case.ref} to you: <{LINK}|its card>.{_noted(note)}", ())
+
+
+def unassigned(case: Case, before: Case, by: str) -> Card:
+    """For the case's thread: the case is back in the queue. Its owner before is mentioned, if somebody else did it."""
+    words = f"<@{by}> put {case.ref} back into the queue."
+    if before.owner != by:
+        words += f" <@{before.owner or ''}>, your messages here no longer reach the customer."
     return Card(words, ())
 
 
@@ -606,6 +632,11 @@ def _prompt(words: str, case: Case, ts: str, send: Block) -> Card:
     return Card(words, (section(words), actions(send, note)))
 
 
+def _noted(note: str) -> str:
+    """A colleague's note as a quotation in mrkdwn. Empty without one."""
+    return "".join(f"\n>{line}" for line in escape(note.strip()).splitlines())
+
+
 def _kept_inside(files: str) -> str:
     return f" Not sent to the customer: {files}." if files else ""
 
@@ -613,6 +644,10 @@ def _kept_inside(files: str) -> str:
 def _more(case: Case) -> Block:
     """The menu of rare actions for a case."""
     return overflow("case.more", *((f"{name}/{case.ref}", text) for name, text in MORE.items()))
+
+
+def _assign(case: Case) -> Block:
+    return button("case.assign", "Assign…", case.ref)
 
 
 def _with_take_over(words: str, case: Case) -> Card:

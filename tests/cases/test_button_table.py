@@ -53,13 +53,16 @@ WORKS = {
     **dict.fromkeys(["relay.claim_send", "case.handback", "case.more.priority", "case.more.spam"], PEOPLES),
     **dict.fromkeys(["case.more.transfer", "case.more.merge", "submit.handback", "submit.priority"], PEOPLES),
     **dict.fromkeys(["submit.spam", "submit.transfer", "submit.merge"], PEOPLES),
+    **dict.fromkeys(["case.assign", "submit.assign"], PEOPLES),
+    "case.unassign": CLAIMED,
     "kb.suggest": {*ENDED, "merged", "bot"},
 }
 """The states of a case in which a button does something. Every other button works in all of them."""
 DONE = {
     "esc.cancel": {"bot"},
     "submit.handback": {"bot"},
-    **dict.fromkeys(["esc.undo", "case.reopen", "case.snooze", "submit.transfer"], UNCLAIMED),
+    **dict.fromkeys(["esc.undo", "case.reopen", "case.snooze", "case.unassign", "submit.transfer"], UNCLAIMED),
+    "submit.assign": CLAIMED,
     **dict.fromkeys(["esc.urgent", "esc.wait"], CLOSED_DESK),
     "submit.resolve": {"resolved"},
     "submit.spam": {"closed"},

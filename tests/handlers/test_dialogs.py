@@ -183,3 +183,16 @@ async def test_a_case_that_is_not_there_any_more_gets_no_dialog(wired: Wired, da
     wired.card = await wired.slack.client.chat.post("C0AGENTS", text=card.text, blocks=blocks)
     await wired.interactions(AGENT)
     assert await wired.told(AGENT) == NO_SUCH_CASE
+
+
+async def test_who_is_not_on_the_desks_team_is_refused_in_the_open_dialog(wired: Wired) -> None:
+    await wired.interactions(AGENT, "case.assign")
+    view = await wired.dialog(AGENT)
+    act, note = wired.slack.workspace.act, {"note": {"note": "Charged twice"}}
+    refused = await act.submit_view(AGENT, view["id"], {"person": {"person": "U0CUSTOMERA"}, **note})
+    assert "isn't on the desk's team" in refused.payload["errors"]["person"]
+    assert wired.inbox.arrivals == []
+    assert wired.slack.workspace.modals[AGENT], "the dialog stays open"
+    await act.submit_view(AGENT, view["id"], {"person": {"person": "U0AGENTB"}, **note})
+    (stored,) = wired.inbox.arrivals
+    assert stored.interaction.fields == {"person": "U0AGENTB", "note": "Charged twice"}

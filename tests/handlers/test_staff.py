@@ -66,7 +66,11 @@ def interaction(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]
     if name in SUBMISSIONS:
         about = str(About("FD-1001", thread, "1.1"))
         view = {"id": "V" + name.replace(".", "0"), "type": "modal", "callback_id": name, "private_metadata": about}
-        return "interactive", {**common, "type": "view_submission", "view": {**view, "state": {"values": {}}}}
+        return "interactive", {
+            **common,
+            "type": "view_submission",
+            "view": {**view, "state": {"values": {"person": {"person": {"selected_user": AGENT}}}}},
+        }
     if name in ("kb.add", CALL_OVER):
         message = {"ts": "1.1", "thread_ts": "1.1", "user": CUSTOMER, "text": "x"}
         where = {"channel": {"id": channel}, "message": message, "message_ts": "1.1", "action_ts": "2.1"}

@@ -5,6 +5,7 @@ wire     put it together: the parts that are not named must not be needed
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
@@ -50,7 +51,8 @@ class Wiring:
 
     async def _hand_over(self, payload: Json) -> Ack:
         response = await self._door.take(payload)
-        return Ack(ok=response.status == 200)
+        answer = json.loads(response.body) if (response.body or "").startswith("{") else {}
+        return Ack(ok=response.status == 200, payload=answer)
 
 
 class Profiles:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import select
 
+from bot.cases.assignment import Assignment
 from bot.cases.dialogs import About
 from bot.cases.queue import Queue
 from bot.cases.sla import SlaTimers
@@ -50,13 +51,15 @@ class Channel:
         self.relay = build_relay(database, self.outbox, slack.client, clock)
         staff = Staff(slack.client.directory, clock, agent_channel="C0AGENTS")
         self.queue = Queue(self.cases.stepping, staff, slack.client.chat, slack.client.directory)
+        self.assignment = Assignment(self.cases.stepping, staff, slack.client.directory)
         self.accepted: list[Arrival] = []
         self.wires()
 
     def wires(self, articles: Mapping[str, Step] | None = None) -> None:
         """Have the buttons of staff run the steps of these cases, and those of articles."""
         replies = Replies(self.slack.client.chat)
-        cases = CaseSteps(self.cases, self.queue, self.relay, Why(self.database, cast(Any, FewPages())), replies)
+        why = Why(self.database, cast(Any, FewPages()))
+        cases = CaseSteps(self.cases, self.queue, self.assignment, self.relay, why, replies)
         staff = StaffInteractions(self.cases, replies, self.accept, {**cases.table(), **(articles or {})})
         self.interactions = Interactions(NOTHING, staff, NOTHING, NOTHING)
 
@@ -428,3 +431,58 @@ async def test_a_snooze_that_is_pressed_again_says_how_the_case_stands(channel: 
 def strange(prompt: Message) -> Message:
     """The prompt's first button, of a case that is not here."""
     return {**button(prompt, "relay.claim_send"), "value": "FD-9999/1.1"}
+
+
+async def test_a_case_is_assigned_to_a_colleague_who_is_written_to_and_the_customer_reads_who_answers(
+    channel: Channel,
+) -> None:
+    case = await channel.opens()
+    given = {"person": AGENT_B, "note": "Card 4111 1111 1111 1111 was charged twice"}
+    assert await channel.submits("submit.assign", case.ref, AGENT_A, **given) == "pressed"
+    assert (await channel.cases.find(case.ref)).is_with(AGENT_B)
+    assert f"Claimed by <@{AGENT_B}>" in str(channel.card["blocks"])
+    assert "Agent B has joined" in channel.slack.texts("D0CUSTOMERA")[-1]
+    (direct,) = channel.slack.texts("D0AGENTB")
+    assert f"<@{AGENT_A}> assigned {case.ref} to you" in direct
+    assert "charged twice" in direct
+    assert "4111" not in direct, "a note hides what a message would"
+    assert channel.card["ts"].replace(".", "") in direct, "it links to the card"
+    line = f"<@{AGENT_A}> assigned {case.ref} to <@{AGENT_B}>"
+    assert any(line in each["text"] for each in channel.posts)
+
+
+async def test_a_claimed_case_is_assigned_to_another_and_both_and_the_customer_are_told(channel: Channel) -> None:
+    case = await channel.claimed()
+    assert await channel.submits("submit.assign", case.ref, AGENT_A, person=AGENT_B) == "pressed"
+    assert await channel.submits("submit.assign", case.ref, AGENT_A, person=AGENT_B) == "moved_on", "B has it already"
+    assert (await channel.cases.find(case.ref)).is_with(AGENT_B)
+    told = [text for text in channel.slack.texts("D0CUSTOMERA") if "taken over" in text]
+    assert told == ["Agent B has taken over from Agent A and will reply to you here."]
+    assert await channel.writes(AGENT_A, "Is it there?") == "note"
+
+
+@pytest.mark.parametrize("person", ["U0CUSTOMERA", "U0FRONTDESK", "", "U0NOBODY"])
+async def test_nobody_but_staff_of_the_desk_is_assigned_a_case(channel: Channel, person: str) -> None:
+    case = await channel.opens()
+    ended = await channel.submits("submit.assign", case.ref, AGENT_A, person=person)
+    assert ended == "not_at_desk"
+    assert (await channel.cases.find(case.ref)).waits
+    assert "isn't on the desk's team" in channel.ephemerals(AGENT_A)[-1]["text"]
+
+
+async def test_a_case_that_goes_back_to_the_queue_waits_and_can_be_claimed_again(channel: Channel) -> None:
+    case = await channel.claimed()
+    card = dict(channel.card)
+    presses = [
+        await channel.begins(channel.press_of(card, "case.unassign", (AGENT_A, AGENT_B)[number % 2]))
+        for number in range(50)
+    ]
+    ended = await asyncio.gather(*map(channel.interactions.carry_out, presses))
+    await channel.delivers()
+    assert sorted(ended) == [*["moved_on"] * 49, "pressed"]
+    waiting = await channel.cases.find(case.ref)
+    assert (waiting.state, waiting.owner) == ("waiting", None)
+    assert waiting.due is not None, "its SLA runs again"
+    told = [text for text in channel.slack.texts("D0CUSTOMERA") if "had to pass on" in text]
+    assert told == [f"Agent A had to pass on your case {case.ref}. A colleague will take it over and reply right here."]
+    assert await channel.presses_on(channel.card, "case.claim", AGENT_B) == "pressed"

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from bot.cases.assignment import Assignment, NotAtDesk
 from bot.cases.case import MovedOn, Priority
 from bot.cases.cases import Cases
 from bot.cases.queue import NothingWaits, Queue
@@ -14,6 +15,8 @@ from bot.turns.interactions.replies import Replies, Step, field, interaction_thr
 from bot.views.dialogs import SUGGEST
 from bot.views.staff_cards import causes_of, outcomes_of
 
+NOT_AT_DESK = "This person isn't on the desk's team. Nothing was assigned."
+
 
 @dataclass(frozen=True, slots=True)
 class CaseSteps:
@@ -21,6 +24,7 @@ class CaseSteps:
 
     cases: Cases
     queue: Queue
+    assignment: Assignment
     relay: Relay
     why: Why
     replies: Replies
@@ -32,6 +36,7 @@ class CaseSteps:
             "case.claim": lambda item, ref: self.cases.claim(ref, item.author),
             "case.snooze": self._snooze,
             "case.takeover": lambda item, ref: self.cases.take_over(ref, item.author),
+            "case.unassign": lambda item, ref: self.assignment.unassign(ref, item.author),
             "case.join": self._join,
             "case.more.why": self._show_why,
             "relay.claim_send": self._claim_and_send,
@@ -41,6 +46,7 @@ class CaseSteps:
             "submit.priority": self._prioritize,
             "submit.spam": lambda item, ref: self.cases.mark_spam(ref, item.author),
             "submit.transfer": lambda item, ref: self.cases.transfer(ref, item.author, field(item, "desk")),
+            "submit.assign": self._assign,
             "submit.merge": lambda item, ref: self.cases.merge(ref, item.author, into=field(item, "into")),
         }
 
@@ -50,6 +56,16 @@ class CaseSteps:
         except NothingWaits:
             await self.replies.tell(item, "No case waits to be claimed.")
             return "nothing_waits"
+        return None
+
+    async def _assign(self, item: InboxItem, ref: str) -> str | None:
+        person, note = field(item, "person"), field(item, "note")
+        try:
+            await self.assignment.assign(ref, item.author, to=person, note=note)
+        except NotAtDesk:
+            # They left the desk after the dialog was submitted.
+            await self.replies.tell(item, NOT_AT_DESK)
+            return "not_at_desk"
         return None
 
     async def _snooze(self, item: InboxItem, value: str) -> None:
