@@ -25,6 +25,9 @@ FRONT_MATTER_DEPTH = 20
 """Brackets that may be open at once in parsed front matter: the parser looks at all open brackets at each sign."""
 TITLE_LIMIT = 200
 """Characters of a title. A longer one is cut."""
+SOME_READERS = "the help centre shows it to some readers only"
+"""Why an article of Zendesk with user segments is withheld: it is for signed-in readers or agents alone. Enterprise
+plans name several (developer.zendesk.com, "User Segments")."""
 
 Markup = Literal["markdown", "plain"]
 
@@ -133,6 +136,8 @@ def _withheld(fields: Mapping[str, str]) -> str:
         return "its front matter says that it is internal"
     if visibility not in ("", "public"):
         return f"its front matter has the visibility {visibility[:40]!r}, which is neither public nor internal"
+    if any(fields.get(name) for name in ("user_segment_id", "user_segment_ids")):
+        return SOME_READERS
     is_draft = fields.get("draft", "").lower() == "true" or fields.get("published", "").lower() == "false"
     return "its front matter says that it is a draft" if is_draft else ""
 
@@ -193,7 +198,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     if match is None or len(match[1]) > FRONT_MATTER_LIMIT:
         return {}, text
     try:
-        loaded = _loaded(match[1])
+        loaded = load_yaml(match[1])
     except (yaml.YAMLError, ValueError, RecursionError):
         loaded = {name: value.strip(" \t\"'") for name, value in _PLAIN_FIELD.findall(match[1])}
     if loaded is not None and not isinstance(loaded, dict):
@@ -202,7 +207,8 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     return {name: value for name, value in fields.items() if value}, text[match.end() :]
 
 
-def _loaded(text: str) -> object:
+def load_yaml(text: str) -> object:
+    """Parse YAML that others wrote, without aliases. Raises yaml.YAMLError, ValueError or RecursionError."""
     depth = 0
     for sign in text:
         depth += (sign in "[{") - (sign in "]}")

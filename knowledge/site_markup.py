@@ -35,9 +35,11 @@ _GENERATED = re.compile(
 _CONTENTS = re.compile(r"[ \t]*\{:[ \t]*toc\b", re.IGNORECASE)
 _ALERT = re.compile(r"([ \t]*(?:>[ \t]*)+)\[!\w+\][-+]?[ \t]*(.*)$")
 _BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]{3,}$")
-_DEFINITION = re.compile(r"""[ ]{0,3}\[([^\]^][^\]]*)\]:[ \t]*<?(\S+?)>?(?:[ \t]+["'(].*)?[ \t]*$""")
+_DEFINITION = re.compile(r"""[ ]{0,3}\[([^\]^][^\]]*)\]:[ \t]*(?:<([^<>]*)>|(\S+?))(?:[ \t]+["'(].*)?[ \t]*$""")
 _FOOTNOTE = re.compile(r"[ ]{0,3}\[\^[^\]\s]+\]:[ \t]*")
 _MODULE_CODE = re.compile(r"(?:import|export)\s")
+_IMPORT = re.compile(r"""import\s(?:[\w*{}$,\s]{1,300}\sfrom\s+)?(?:"[^"\n]+"|'[^'\n]+')\s*;?\s*$""")
+"""Docusaurus reads `.md` files as MDX, too."""
 
 _ATTRIBUTES = r"""(?:[^<>{}"'`]++|"[^"]*+"|'[^']*+'|`[^`]*+`|\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+\})*+"""
 _HTML_LEFT_OUT = "script|style|svg|iframe|video|audio|object|select|noscript|template|head"
@@ -62,7 +64,7 @@ _SCAN = re.compile(
     | (?P<link>\[(?P<text>(?:[^\[\]`\\]++|\\.|`[^`\n]*+`|!?\[[^\[\]]*+\](?:\([^()\n]*+\))?)*+)\]
         (?:\([ \t\n]*+(?P<target><[^<>\n]*+>|\{{\{{.*?\}}\}}[^\s)]*+|(?:[^()\s]++|\([^()\s]*+\))*+)
             (?:[ \t\n]++(?:"[^"]*+"|'[^']*+'))?+[ \t]*+\)
-         |\[(?P<label>[^\[\]]*+)\]))
+         |\[(?P<label>[^\[\]]*+)\]|(?![\[(])))
     | (?P<braces>[ \t]?\{{:[^{{}}\n]*+\}}|[ \t]?\{{(?=[ \t]*[.\w-])[^{{}}\n]*+\}})
     | (?P<expression>\{{(?:[^{{}}]++|\{{[^{{}}]*+\}})*+\}})
     | (?P<entity>&(?:\#\d{{1,7}}|\#[xX][0-9A-Fa-f]{{1,6}}|[A-Za-z][A-Za-z0-9]{{1,30}});))
@@ -99,6 +101,9 @@ _WORDS = frozenset(_WORDS_NAMES.split())
 _HEADINGS = {"h1": "#", "h2": "##", "h3": "###", "h4": "####", "h5": "#####", "h6": "######", "summary": "####"}
 _FOLDED = re.compile(r"(?:Accordion|Expandable|Collaps|Details|Disclosure|FAQ)", re.IGNORECASE)
 """Components whose title is that of a section: a question, as a rule."""
+
+_KEYS = re.compile(r"(?:Key|Kbd|Shortcut|Hotkey)", re.IGNORECASE)
+"""Components that show keys, each key in an attribute."""
 
 
 def plain_markdown(text: str, *, jsx: bool = False) -> str:
@@ -163,6 +168,8 @@ def _runs(text: str, *, jsx: bool) -> Iterator[tuple[str, bool, Mapping[str, str
         if jsx and (in_module or (_MODULE_CODE.match(line) and not (kept and kept[-1].strip()))):
             in_module = bool(line.strip())
             continue
+        if _IMPORT.match(line):
+            continue
         if kept and _CONTENTS.match(line) and kept[-1].lstrip()[:2] in ("* ", "- "):
             # The mark says that the list above it is replaced by a table of contents.
             kept.pop()
@@ -197,7 +204,7 @@ def _line(line: str, indents: list[int], links: dict[str, str]) -> str:
         return ""
     if first == "[":
         if found := _DEFINITION.match(line):
-            links[found[1].casefold()] = found[2]
+            links[found[1].casefold()] = found[2] or found[3] or ""
             return ""
         line = _FOOTNOTE.sub("", line, count=1)
     return _BLOCK_ID.sub("", line) if "^" in line else line
@@ -260,7 +267,7 @@ class _Scanner:
                 if target is None:
                     label = (match["label"] or match["text"]).casefold()
                     if label not in self._links and not match["label"]:
-                        return whole
+                        return f"[{self.plain(match['text'])}]{'' if match['label'] is None else '[]'}"
                     target = self._links.get(label, "")
                 return self._link(match["text"], target.strip("<>"))
             case "braces":
@@ -316,13 +323,16 @@ class _Scanner:
             return " " if in_table else "\n"
         if name in _WORDS:
             return ""
-        # What is no element is a placeholder, as in `<your-domain>`, or an address in brackets.
-        return match[0] if not match["given"].strip() and not is_end else ""
+        # What is no element and is not closed is a placeholder, as in `<your-domain>`.
+        is_placeholder = not match["given"].strip() and not is_end and f"</{match['element']}>" not in text
+        return match[0] if is_placeholder else ""
 
     def _component(self, name: str, given: str) -> str:
         attributes = _attributes(given)
         words = next((attributes[title] for title in _TITLES if attributes.get(title)), "")
         about = attributes.get("description", "")
+        if _KEYS.match(name):
+            return "+".join(filter(None, attributes.values()))
         if not words:
             return about
         title = f"#### {words}" if _FOLDED.match(name) else _strong(words)

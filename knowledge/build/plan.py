@@ -21,7 +21,8 @@ from knowledge.errors import BuildRefused, SourceUnreadable
 from knowledge.generations import IndexedSource
 from knowledge.search import catalog
 from knowledge.search.catalog import KnownDocument, KnownFile
-from knowledge.sources.files import Listing, Quarantined, SourceFile, Unfit, list_files, read_bytes
+from knowledge.sources.files import Listing, Quarantined, SourceFile, Unfit, list_files, read_bytes, read_component
+from knowledge.sources.generators import page_path
 from knowledge.sources.isolation import DEFAULT_LIMITS, Isolation, ReadingLimits, open_isolation
 
 VANISHING = 0.3
@@ -235,16 +236,16 @@ class _Reader:
             return False
         read_ns = time.time_ns()
         try:
-            content = read_bytes(file)
+            content, component = read_bytes(file), read_component(file)
         except Unfit as unfit:
             plan.quarantined.append(Quarantined(file.path, str(unfit)))
             plan.gone_files.append(file.path)
             return True
-        digest = hashlib.blake2b(content, digest_size=16).digest()
+        digest = hashlib.blake2b(content + component.encode(), digest_size=16).digest()
         if before and before.digest == digest:
             return False
         left_out = len(plan.quarantined) + plan.passed_over.total()
-        for found in self.isolation.read(file, content):
+        for found in self.isolation.read(file, content, component=component):
             if isinstance(found, Quarantined):
                 plan.quarantined.append(found)
             else:
@@ -336,7 +337,9 @@ def _address(source: Source, file: SourceFile, own: str) -> str:
     """
     if urlsplit(own).scheme or file.url or not source.url:
         return own if urlsplit(own).scheme else file.url
-    path = PurePosixPath(file.path.removeprefix(source.prefix)).with_suffix("")
+    path = page_path(PurePosixPath(file.path.removeprefix(source.prefix)).with_suffix(""), file.generator)
+    if path is None:
+        return ""
     if path.stem.lower() in _FOLDER_PAGES:
         path = path.parent
     named = PurePosixPath(own.strip("/")) if own else path

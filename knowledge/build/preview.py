@@ -14,7 +14,15 @@ from knowledge.chunking import Chunk, Count, chunk_within
 from knowledge.config import Source
 from knowledge.documents import Document, Notice
 from knowledge.errors import SourceUnreadable
-from knowledge.sources.files import Quarantined, SourceFile, Unfit, list_files, read_bytes, why_passed_over
+from knowledge.sources.files import (
+    Quarantined,
+    SourceFile,
+    Unfit,
+    list_files,
+    read_bytes,
+    read_component,
+    why_passed_over,
+)
 from knowledge.sources.isolation import open_isolation
 
 
@@ -56,13 +64,13 @@ def preview(file: Path, sources: Sequence[Source], *, count: Count) -> Preview:
     if isinstance(found, Quarantined):
         return Preview(found.name, name, source.audience, 0, (), (found,))
     try:
-        content = read_bytes(found)
+        content, component = read_bytes(found), read_component(found)
     except Unfit as unfit:
         return Preview(found.path, name, source.audience, 0, (), (Quarantined(found.path, str(unfit)),))
     documents: list[PreviewedDocument] = []
     refused: list[Quarantined] = []
     with open_isolation() as isolation:
-        for each in isolation.read(found, content):
+        for each in isolation.read(found, content, component=component):
             if isinstance(each, Quarantined):
                 refused.append(each)
             elif each.withheld and source.audience == "public":

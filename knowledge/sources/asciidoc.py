@@ -1,9 +1,11 @@
 """AsciiDoc, line by line, as Markdown. What is included from other files is left out."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from knowledge.documents import Document, clean, read_page
+import yaml
+
+from knowledge.documents import Document, clean, load_yaml, read_page
 from knowledge.markdown import table
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$")
@@ -12,13 +14,36 @@ _BLOCK_ATTRIBUTES = re.compile(r"\[(?!\[)[^\[\]]*\]$|\[\[[^\[\]]*\]\]$")
 _ID = re.compile(r"\[(?:\[([\w:.-]+)[^\]]*\]|#([\w:.-]+)[^\]]*)\]$")
 _FENCE = re.compile(r"(?:-{4,}|\.{4,}|\+{4,}|`{3,}.*|-{2})$")
 _BOX = re.compile(r"(?:={4,}|\*{4,}|_{4,})$")
-_DIRECTIVE = re.compile(r"(?:include|ifdef|ifndef|ifeval|endif|toc|image|video|audio)::\S*\[.*\]$")
+_DIRECTIVE = re.compile(r"[a-z][\w-]*::\S*\[.*\]$")
 _ADMONITION = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+")
-_ITEM = re.compile(r"[ \t]*(\*{1,5}|-|\.{1,5}|<\.>|\d+\.)[ \t]+(\S.*)$")
+_ITEM = re.compile(r"[ \t]*(\*{1,5}|-|\.{1,5}|<[.\d]+>|\d+\.)[ \t]+(\S.*)$")
+_CALLOUTS = re.compile(r"<(?:!--)?(\d{1,3})(?:--)?>(?=(?:[ \t]*<\d{1,3}>)*[ \t]*$)")
+"""Marks in code that a list below explains."""
 _TERM = re.compile(r"(\S.*?):{2,4}(?:[ \t]+(.*))?$")
 _TITLE = re.compile(r"\.(?=[^\s.])(.+)$")
 _CELL = re.compile(r"(?<!\\)(?:\d*(?:\.\d+)?[+*]?[<^>.]*[aehlmdsv]?)\|")
-_VALUE = re.compile(r"\{([\w-]+)\}")
+_RULE = re.compile(r"[|!]={3,}$")
+_COLUMNS = re.compile(r"""cols=(?:"([^"]*)"|'([^']*)'|([^,\]]*))""")
+_WRAPPED = re.compile(
+    r"((?:\b(?:xref|link|https?):|<<)[^\s\[\]<>]{0,500}[\[,][^\[\]<>\n]{0,200})\n([^\[\]<>\n]{0,200}(?:\]|>>))"
+)
+"""A link whose words go on in the next line."""
+_VALUE = re.compile(r"(?<!\\)\{([\w-]+)\}")
+_STANDARD_VALUES = """
+    amp & lt < gt > plus + vbar | startsb [ endsb ] caret ^ asterisk * tilde ~ backslash \\ backtick ` apos ' quot "
+    deg ° lsquo ‘ rsquo ’ ldquo “ rdquo ” two-colons :: two-semicolons ;; cpp C++
+"""
+_PAIRS = _STANDARD_VALUES.split()
+_STANDARD = dict(zip(_PAIRS[::2], _PAIRS[1::2], strict=True)) | {
+    "empty": "",
+    "zwsp": "",
+    "wj": "",
+    "nbsp": " ",
+    "sp": " ",
+}
+"""What each page can use without defining it."""
+_ICON = re.compile(r"\bicon:([\w-]+)\[[^\]\n]*\]")
+_ICONS = {**dict.fromkeys(("check", "check-circle"), "✓"), **dict.fromkeys(("times", "times-circle"), "✗")}
 _WEB = r"(?:https?|mailto|ftp)"
 _INLINE = (
     (re.compile(rf"(?:link:)?\b({_WEB}:[^\s\[\]<>]+)\[(?!\])\"?([^\]\n]*?)\"?(?:,[^\]\n]*)?\^?\]"), r"[\2](\1)"),
@@ -29,44 +54,69 @@ _INLINE = (
     (re.compile(r"\b(?:btn|kbd|pass):[\w,]*\[([^\]\n]*)\]"), r"\1"),
     (re.compile(r"\bmenu:([^\[\]\n:]+)\[([^\]\n]*)\]"), r"\1 > \2"),
     (re.compile(r"[ \t]\+$"), ""),
-    (re.compile(r"\b(?:image|icon|video):[^\s\[\]]+\[[^\]\n]*\]|\[\[[^\[\]\n]*\]\]|\bfootnote:\w*\[[^\]\n]*\]"), ""),
-    (re.compile(r"\[[.#][\w.#-]+\](?=[#*_`])|(?<!\w)#(?=\S)|(?<=\S)#(?!\w)"), ""),
+    (re.compile(r"\b(?:image|icon|video):[^\s\[\]]*\[[^\]\n]*\]|\[\[[^\[\]\n]*\]\]|\bfootnote:\w*\[[^\]\n]*\]"), ""),
+    (re.compile(r"\{[\w-]+\}[^\s\[\]{}]{0,500}\[([^\]\n]+)\]"), r"\1"),
+    (re.compile(r"(?<!\w)\[(?:[.#]?[\w-][\w.#-]*|[\w-]+=[\w-]+)\](?=[#*_`]\S)|(?<!\w)#(?=\S)|(?<=\S)#(?!\w)"), ""),
     (re.compile(r"\+\+\+?([^+\n]+)\+\+\+?"), r"\1"),
 )
 
 
-def read_asciidoc(text: str, *, path: str) -> Document:
-    """Read a page of AsciiDoc. A title of level 0 becomes the page's title."""
-    return read_page("".join(f"{line}\n" for line in _markdown(clean(text))), path=path, markup="markdown")
+def read_asciidoc(text: str, *, path: str, component: str = "") -> Document:
+    """Read a page of AsciiDoc. A title of level 0 becomes the page's title.
+
+    `component` is the text of the `antora.yml` that the page belongs to. Pages use its attributes.
+    """
+    known = _STANDARD | _attributes(component)
+    text = _WRAPPED.sub(r"\1 \2", clean(text))
+    return read_page("".join(f"{line}\n" for line in _markdown(text, known)), path=path, markup="markdown")
 
 
-def _markdown(text: str) -> Iterator[str]:
-    known: dict[str, str] = {}
-    fence, comment, anchor = "", False, ""
+def _attributes(component: str) -> dict[str, str]:
+    try:
+        loaded = load_yaml(component)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}
+    asciidoc = loaded.get("asciidoc") if isinstance(loaded, Mapping) else None
+    given = asciidoc.get("attributes") if isinstance(asciidoc, Mapping) else None
+    plain = (str, int, float)
+    return {
+        str(name): "" if value is True else clean(str(value)).removesuffix("@")
+        for name, value in (given.items() if isinstance(given, Mapping) else ())
+        if isinstance(value, plain) and value is not False
+    }
+
+
+def _markdown(text: str, known: dict[str, str]) -> Iterator[str]:
+    fence, comment, anchor, block = "", False, "", ""
     rows: _Table | None = None
     for line in text.split("\n"):
         bare = line.rstrip()
         if fence:
             if bare == fence or (fence.startswith("```") and bare == "```"):
-                fence, bare = "", "```"
-            yield bare
+                fence, bare, block = "", "```", ""
+            yield _CALLOUTS.sub(r"(\1)", _valued(bare, known) if "attributes" in block else bare)
         elif comment or bare == "////":
             comment = comment != (bare == "////")
-        elif rows is not None and bare not in ("|===", "!==="):
-            rows.add(_inline(bare, known))
-        elif bare in ("|===", "!==="):
-            if rows is not None:
-                yield from ("", rows.markdown(), "")
-            rows = _Table() if rows is None else None
+        elif rows is not None:
+            if bare != rows.rule:
+                rows.add(_inline(bare, known))
+                continue
+            yield from ("", rows.markdown(), "")
+            rows = None
+        elif _RULE.match(bare):
+            rows, block = _Table(bare, block), ""
         elif bare.startswith("//") or _DIRECTIVE.match(bare) or _BOX.match(bare) or bare == "'''":
             yield ""
         elif found := _ATTRIBUTE.match(bare):
-            known[found[1]] = found[2] or ""
+            known[found[1]] = _valued(found[2] or "", known)
         elif found := _ID.match(bare):
             anchor = found[1] or found[2]
-        elif _BLOCK_ATTRIBUTES.match(bare) or bare == "+":
+        elif _BLOCK_ATTRIBUTES.match(bare):
+            block = bare
             yield ""
-        elif _FENCE.match(bare) and bare != "--":
+        elif bare in ("+", "--"):
+            yield ""
+        elif _FENCE.match(bare):
             fence = bare if not bare.startswith("```") else "```"
             yield "```"
         elif found := _HEADING.match(bare):
@@ -77,6 +127,7 @@ def _markdown(text: str) -> Iterator[str]:
             )
             anchor = ""
         else:
+            block = block if not bare or _TITLE.match(bare) else ""
             yield _line(bare, known)
     if fence:
         yield "```"
@@ -87,7 +138,7 @@ def _markdown(text: str) -> Iterator[str]:
 def _line(bare: str, known: dict[str, str]) -> str:
     if found := _ITEM.match(bare):
         mark = found[1]
-        depth = 0 if mark in ("-", "<.>") or mark[0].isdigit() else len(mark) - 1
+        depth = 0 if mark[0] in "-<" or mark[0].isdigit() else len(mark) - 1
         return f"{'  ' * depth}{'-' if mark[0] in '*-' else '1.'} {_inline(found[2], known)}"
     if (found := _TITLE.match(bare)) and not found[1].startswith("."):
         return f"\n**{_inline(found[1], known)}**\n"
@@ -97,26 +148,34 @@ def _line(bare: str, known: dict[str, str]) -> str:
 
 
 def _inline(words: str, known: dict[str, str]) -> str:
-    if "{" in words:
-        words = _VALUE.sub(lambda found: known.get(found[1], found[0]), words)
+    words = _valued(words, known)
     if any(sign in words for sign in "[<#+"):
+        words = _ICON.sub(lambda found: _ICONS.get(found[1], ""), words)
         for pattern, told in _INLINE:
             words = pattern.sub(told, words)
-    return words
+    return words.replace("\\{", "{")
+
+
+def _valued(words: str, known: Mapping[str, str]) -> str:
+    return _VALUE.sub(lambda found: known.get(found[1], found[0]), words) if "{" in words else words
 
 
 class _Table:
-    """The cells of a table, whose first line says how many columns there are."""
+    """The cells of a table. The attributes above it or its first row say how many columns there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, rule: str, attributes: str) -> None:
+        self.rule = rule
+        """The line that begins and ends the table."""
         self._cells: list[str] = []
-        self._columns = 0
+        self._columns = _columns(attributes)
 
     def add(self, line: str) -> None:
         """Add a line: cells, the rest of the cell above, or an empty line, which ends a first row of several lines."""
-        first, *cells = (cell.strip() for cell in _CELL.split(line))
+        first, *cells = (_cell(cell.strip()) for cell in _CELL.split(line))
         if self._cells and first:
-            self._cells[-1] = f"{self._cells[-1]} {first}".strip()
+            item = _ITEM.match(first)
+            between = "; " if item and self._cells[-1] else " "
+            self._cells[-1] = f"{self._cells[-1]}{between}{item[2] if item else first}".strip()
         self._cells += cells
         if not self._columns and (len(cells) > 1 or not line.strip()):
             self._columns = len(self._cells)
@@ -125,3 +184,17 @@ class _Table:
         """The table. Its first row is the head."""
         width = self._columns or 1
         return table([self._cells[at : at + width] for at in range(0, len(self._cells), width)])
+
+
+def _columns(attributes: str) -> int:
+    """The number of columns that a table's attributes name, such as `cols="1,2a"` or `cols=3*`. 0 if they don't."""
+    found = _COLUMNS.search(attributes)
+    specs = re.split("[,;]", (found[1] or found[2] or found[3] or "").strip()) if found else []
+    counts = (re.match(r"[ \t]*(\d{1,2})\*", spec) for spec in specs if spec.strip())
+    return sum(int(count[1]) if count else 1 for count in counts)
+
+
+def _cell(words: str) -> str:
+    """The words of a cell, or of one of its lines, without the marks of blocks in it."""
+    is_mark = _BLOCK_ATTRIBUTES.match(words) or _DIRECTIVE.match(words) or _BOX.match(words) or _FENCE.match(words)
+    return "" if is_mark or _RULE.match(words) or words == "+" else words

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from knowledge.documents import TITLE_LIMIT, Document, page_fields, title_of
+from knowledge.documents import SOME_READERS, TITLE_LIMIT, Document, page_fields, title_of
 from knowledge.sources.files import SUFFIXES, Quarantined, Unfit
 from knowledge.sources.html import read_html
 
@@ -114,8 +114,7 @@ def _article(article: Mapping[str, Any], *, name: str) -> Document:
         category="",
         language=known["language"],
         last_updated=known["last_updated"],
-        # A Zendesk article with a user segment is for signed-in readers or agents alone.
-        withheld="the help centre shows it to some readers only" if article.get("user_segment_id") else "",
+        withheld=SOME_READERS if article.get("user_segment_id") or article.get("user_segment_ids") else "",
     )
 
 

@@ -8,17 +8,19 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from knowledge.errors import SourceUnreadable
+from knowledge.sources.generators import COMPONENT, Generator, generator_of, is_mark
 from knowledge.text import visible
 
 PAGE_BYTES = 5_000_000
 TABLE_BYTES = 50_000_000
 OFFICE_BYTES = 30_000_000
 ARCHIVE_BYTES = 200_000_000
+COMPONENT_BYTES = 64_000
 DEPTH = 32
 FILES = 200_000
 
@@ -61,6 +63,10 @@ class SourceFile:
     """The server's Last-Modified, which is sent with the next request."""
     charset: str = ""
     """The encoding that the server names."""
+    generator: Generator = ""
+    """What builds the site of its folder."""
+    component: Path | None = None
+    """The `antora.yml` whose attributes a page of AsciiDoc uses. If it changes, so does the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +115,10 @@ def list_files(source: Path, *, include: Sequence[str] = (), exclude: Sequence[s
         raise SourceUnreadable(f"{source} holds more than {FILES:,} files.")
     if not root.is_dir() and root.suffix.lower() not in SUFFIXES:
         raise SourceUnreadable(f"{source} is neither a folder nor one of {', '.join(sorted(SUFFIXES))}.")
+    files = (entry for entry in entries if isinstance(entry, SourceFile))
+    generator = generator_of(chosen.marks)
     return Listing(
-        tuple(entry for entry in entries if isinstance(entry, SourceFile)),
+        tuple(replace(file, generator=generator) for file in files) if generator else tuple(files),
         tuple(entry for entry in entries if isinstance(entry, Quarantined)),
         passed_over=chosen.passed_over,
     )
@@ -125,10 +133,18 @@ def why_passed_over(path: str, *, include: Sequence[str] = (), exclude: Sequence
 
 def read_bytes(file: SourceFile) -> bytes:
     """The file's content. Raises Unfit if it has been replaced since it was listed, or cannot be read."""
-    limit = SUFFIXES[file.full.suffix.lower()]
+    return _read(file.full, SUFFIXES[file.full.suffix.lower()])
+
+
+def read_component(file: SourceFile) -> str:
+    """The text of the `antora.yml` that the file belongs to. Empty if there is none. Raises Unfit like `read_bytes`."""
+    return _read(file.component, COMPONENT_BYTES).decode("utf-8", "replace") if file.component else ""
+
+
+def _read(full: Path, limit: int) -> bytes:
     try:
         # Never block on a FIFO, and never follow a link that was put here since the listing.
-        descriptor = os.open(file.full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
                 raise Unfit("not a regular file")
@@ -147,9 +163,13 @@ class _Chosen:
     include: Sequence[str]
     exclude: Sequence[str]
     passed_over: Counter[str] = field(default_factory=Counter)
+    marks: set[str] = field(default_factory=set)
+    """Names of files that show which generator builds the site."""
 
     def takes(self, path: str) -> bool:
         """Whether a file is wanted. If not, it is counted."""
+        if is_mark(name := path.rpartition("/")[2]):
+            self.marks.add(name)
         suffix = PurePosixPath(path).suffix.lower()
         if suffix not in SUFFIXES:
             self.passed_over[f"*{visible(suffix[:12])}" if suffix else "files without a suffix"] += 1
@@ -168,27 +188,43 @@ def _anywhere(pattern: str) -> str:
     return pattern.lower() if pattern.startswith("/") else f"*/{pattern.lower()}"
 
 
-def _walk(folder: Path, root: Path, depth: int, chosen: _Chosen) -> Iterator[SourceFile | Quarantined]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            full = Path(entry.path)
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk_below(full, root, depth - 1, chosen)
-            elif (entry.is_symlink() and entry.is_dir()) or chosen.takes(full.relative_to(root).as_posix()):
-                yield _look(full, full.relative_to(root).as_posix())
+def _walk(
+    folder: Path, root: Path, depth: int, chosen: _Chosen, component: SourceFile | None = None
+) -> Iterator[SourceFile | Quarantined]:
+    """Look at all files below a folder. `component` is the `antora.yml` that it belongs to."""
+    with os.scandir(folder) as found:
+        entries = list(found)
+    if any(entry.name == COMPONENT for entry in entries):
+        own = _look(folder / COMPONENT, COMPONENT)
+        component = own if isinstance(own, SourceFile) else component
+    for entry in entries:
+        full = Path(entry.path)
+        if entry.name.startswith("."):
+            continue
+        path = full.relative_to(root).as_posix()
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk_below(full, root, depth - 1, chosen, component)
+        elif (entry.is_symlink() and entry.is_dir()) or chosen.takes(path):
+            yield _in_component(_look(full, path), component)
 
 
-def _walk_below(folder: Path, root: Path, depth: int, chosen: _Chosen) -> Iterator[SourceFile | Quarantined]:
+def _walk_below(
+    folder: Path, root: Path, depth: int, chosen: _Chosen, component: SourceFile | None
+) -> Iterator[SourceFile | Quarantined]:
     name = _readable(folder.relative_to(root).as_posix())
     if depth <= 0:
         yield Quarantined(name, f"folders nested deeper than {DEPTH}")
         return
     try:
-        yield from _walk(folder, root, depth, chosen)
+        yield from _walk(folder, root, depth, chosen, component)
     except OSError as error:
         yield Quarantined(name, f"cannot be read: {error.strerror or error}")
+
+
+def _in_component(found: SourceFile | Quarantined, component: SourceFile | None) -> SourceFile | Quarantined:
+    if component is None or isinstance(found, Quarantined) or found.full.suffix.lower() not in (".adoc", ".asciidoc"):
+        return found
+    return replace(found, component=component.full, mtime_ns=max(found.mtime_ns, component.mtime_ns))
 
 
 def _look(full: Path, path: str) -> SourceFile | Quarantined:
@@ -196,7 +232,7 @@ def _look(full: Path, path: str) -> SourceFile | Quarantined:
         found = full.lstat()
     except OSError as error:
         return Quarantined(_readable(path), f"cannot be read: {error.strerror or error}")
-    limit = SUFFIXES.get(full.suffix.lower(), 0)
+    limit = COMPONENT_BYTES if full.name == COMPONENT else SUFFIXES.get(full.suffix.lower(), 0)
     if stat.S_ISLNK(found.st_mode):
         return Quarantined(_readable(path), "a symbolic link")
     if not stat.S_ISREG(found.st_mode):

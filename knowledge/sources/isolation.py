@@ -87,10 +87,14 @@ class Isolation:
         self._limits = limits
         self._child: _Child | None = None
 
-    def read(self, file: SourceFile, content: bytes) -> list[Document | Quarantined]:
-        """The documents of a file. What cannot be used, or costs too much to read, comes as Quarantined."""
+    def read(self, file: SourceFile, content: bytes, *, component: str = "") -> list[Document | Quarantined]:
+        """The documents of a file. What cannot be used, or costs too much to read, comes as Quarantined.
+
+        `component` is the text of the `antora.yml` that the file belongs to.
+        """
         try:
             asked = {"path": file.path, "suffix": file.full.suffix.lower(), "url": file.url, "charset": file.charset}
+            asked |= {"component": component} if component else {}
             answers = self._ask("documents", content, **asked)
         except Unfit as unfit:
             return [Quarantined(file.path, str(unfit))]

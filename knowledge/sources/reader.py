@@ -23,14 +23,14 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})"""
 
 
 def read_documents(
-    path: str, suffix: str, content: bytes, *, url: str = "", charset: str = ""
+    path: str, suffix: str, content: bytes, *, url: str = "", charset: str = "", component: str = ""
 ) -> Iterator[Document | Quarantined]:
     """The documents of a file, whose kind is `suffix`, without what no one sees in them.
 
-    `url` and `charset` are where a page was fetched, and the encoding that its server names. What cannot be used comes
-    as Quarantined. Errors of the parsers are not caught.
+    `url` and `charset` are where a page was fetched, and the encoding that its server names. `component` is the text of
+    the `antora.yml` that it belongs to. What cannot be used comes as Quarantined. Errors of the parsers are not caught.
     """
-    for found in _read(path, suffix, content, url=url, charset=charset):
+    for found in _read(path, suffix, content, url=url, charset=charset, component=component):
         if isinstance(found, Quarantined):
             yield found
             continue
@@ -39,7 +39,7 @@ def read_documents(
 
 
 def _read(
-    path: str, suffix: str, content: bytes, *, url: str = "", charset: str = ""
+    path: str, suffix: str, content: bytes, *, url: str = "", charset: str = "", component: str = ""
 ) -> Iterator[Document | Quarantined]:
     declared = (charset,) if charset else ()
     try:
@@ -63,7 +63,7 @@ def _read(
                 page: Document = module.read_rst(decode(content), path=path)
                 yield page
             case ".adoc" | ".asciidoc":
-                yield read_asciidoc(decode(content), path=path)
+                yield read_asciidoc(decode(content), path=path, component=component)
             case ".org":
                 yield read_org(decode(content), path=path)
             case ".json":

@@ -60,8 +60,8 @@ def _answers(request: Mapping[str, Any], content: bytes) -> Iterator[Mapping[str
             is_index, addresses = read_sitemap(content)
             yield {"is_index": is_index, "addresses": addresses}
             return
-        web = {"url": request.get("url", ""), "charset": request.get("charset", "")}
-        for found in read_documents(request["path"], request["suffix"], content, **web):
+        around = {name: request.get(name, "") for name in ("url", "charset", "component")}
+        for found in read_documents(request["path"], request["suffix"], content, **around):
             yield asdict(found) if isinstance(found, Document) else {"left_out": asdict(found)}
     except MemoryError:
         raise

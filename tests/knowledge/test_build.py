@@ -141,6 +141,17 @@ async def test_a_change_of_metadata_alone_embeds_nothing(kb: Path, library: Path
     assert rows(kb, "SELECT last_updated FROM document WHERE name = 'orders/returns.md'") == [("2026-04-01",)]
 
 
+async def test_a_changed_component_of_antora_changes_its_pages(tmp_path: Path, embedder: TableEmbedder) -> None:
+    page = tmp_path / "docs" / "modules" / "ROOT" / "pages" / "fees.adoc"
+    page.parent.mkdir(parents=True)
+    page.write_text("= Fees\n\nThe {product} costs nothing.\n")
+    component = tmp_path / "docs" / "antora.yml"
+    for name in ("Parcel", "Letter"):
+        component.write_text(f"asciidoc: {{attributes: {{product: {name}}}}}\n")
+        await rebuild(tmp_path / "kb", tmp_path / "docs", embedder)
+        assert rows(tmp_path / "kb", "SELECT text FROM chunk") == [(f"The {name} costs nothing.",)]
+
+
 async def test_a_touched_file_with_the_same_bytes_is_no_change(
     kb: Path, library: Path, embedder: TableEmbedder
 ) -> None:

@@ -117,6 +117,32 @@ async def test_a_page_has_the_address_that_its_front_matter_and_source_say(
     assert document.url == address
 
 
+@pytest.mark.parametrize(
+    ("mark", "path", "address"),
+    [
+        ("antora.yml", "modules/pay/pages/how/fees.adoc", "https://help.example/pay/how/fees"),
+        ("antora.yml", "modules/ROOT/pages/index.adoc", "https://help.example/"),
+        ("antora.yml", "modules/pay/partials/note.adoc", ""),
+        ("_index.md", "Pay Here/Fees.md", "https://help.example/pay-here/fees"),
+        ("_category_.json", "02 - pay/1.fees.md", "https://help.example/pay/fees"),
+        ("_category_.json", "7.0-news/2026-11-fees.md", "https://help.example/7.0-news/2026-11-fees"),
+        ("_index.md", "_common/fees.md", ""),
+        ("index.md", "02 - pay/Fees.md", "https://help.example/02%20-%20pay/Fees"),
+    ],
+)
+async def test_a_pages_address_follows_the_generator_whose_own_files_are_in_the_folder(
+    tmp_path: Path, mark: str, path: str, address: str
+) -> None:
+    file = tmp_path / "pages" / path
+    file.parent.mkdir(parents=True)
+    file.write_text("A return is free.")
+    (tmp_path / "pages" / mark).write_text("name: help\n")
+    (tmp_path / "sources.yml").write_text("sources:\n  - {name: help, folder: pages, url: 'https://help.example'}\n")
+    sources = read_config(tmp_path / "sources.yml").of("public")
+    plan = await make_plan(sources, Known(), options=BuildOptions(), spool=tmp_path, tell=lambda progress: None)
+    assert [document.url for _, document in plan.documents if document.id.endswith(path)] == [address]
+
+
 async def test_files_are_chosen_by_patterns_and_what_is_passed_over_is_counted(tmp_path: Path) -> None:
     for path in ("fees.md", "SUMMARY.md", "de/fees.md", "de/changelog.md", "old/a.md", "box.png", "b.PNG", "Makefile"):
         (tmp_path / "pages" / path).parent.mkdir(parents=True, exist_ok=True)

@@ -366,6 +366,62 @@ kept
 """
 
 
+ANTORA = b"""= Fees
+:keep: no
+
+The {product-name} costs {price}{nbsp}EUR. See xref:{latest}@pay:page.adoc[how
+to pay], {no-such}/pay[here] and [align=center]*now*.
+
+[tabs]
+====
+By post::
++
+--
+[source,sh,subs="attributes+"]
+----
+pay --to {product-name} # <1>
+----
+<1> Your parcel, {literal}.
+--
+====
+
+[%header,cols="1,a"]
+.Prices
+|======
+|To
+|Days
+
+|AT
+|[.list]
+* 3 by air
+* 9 by sea
+include::partial$more.adoc[]
+|CH
+|icon:check[role=green]
+|======
+swagger_ui::https://api.example/[]
+Write \\{id}.
+"""
+COMPONENT = "asciidoc:\n  attributes:\n    product-name: Parcel\n    price: 5@\n    off: false\n    latest: 1.0\n"
+
+
+def test_asciidoc_of_antora_has_the_attributes_of_its_component_and_no_marks_of_blocks() -> None:
+    (page,) = read_documents("fees.adoc", ".adoc", ANTORA, component=COMPONENT)
+    assert isinstance(page, Document)
+    assert " ".join(page.text.split()) == (
+        "# Fees The Parcel costs 5 EUR. See how to pay, here and *now*. By post: "
+        "``` pay --to Parcel # (1) ``` 1. Your parcel, {literal}. **Prices** "
+        "| To | Days | | --- | --- | | AT | 3 by air; 9 by sea | | CH | ✓ | Write {id}."
+    )
+
+
+@pytest.mark.parametrize("component", ["- a", "a: [", "asciidoc: 3", "asciidoc: {attributes: [x]}", "a: &a [*a]"])
+def test_a_damaged_description_of_a_component_leaves_attributes_as_they_are(component: str) -> None:
+    (page,) = read_documents("a.adoc", ".adoc", b"= A\n\nIt costs {price}.\n", component=component)
+    assert isinstance(page, Document)
+    assert "{price}" in page.text
+
+
 def test_org_mode_is_read_as_its_visitors_see_it() -> None:
     page = document("returns.org", ORG)
     assert (page.title, page.language) == ("Returns", "en")
@@ -389,16 +445,18 @@ def test_exports_of_help_centres_give_their_articles_and_not_their_drafts() -> N
             },
             {"id": 8, "title": "Later", "body": "<p>Soon.</p>", "draft": True},
             {"id": 9, "title": "For agents", "body": "<p>Refund at once.</p>", "user_segment_id": 3},
+            {"id": 10, "title": "For gold", "body": "<p>Ask.</p>", "user_segment_id": None, "user_segment_ids": [3, 4]},
         ]
     }
-    returns, later, agents = read("zendesk.json", json.dumps(zendesk).encode())
+    returns, later, *restricted = read("zendesk.json", json.dumps(zendesk).encode())
     assert isinstance(returns, Document)
     assert (returns.id, returns.title, returns.url) == ("zendesk.json#7", "Returns", "https://help.example/hc/7")
     assert (returns.language, returns.last_updated) == ("en-us", "2026-05-01")
     assert returns.text == "## How long\n\n14 days.\n"
     assert later == Quarantined("zendesk.json#8", "a draft")
-    assert isinstance(agents, Document)
-    assert agents.withheld
+    assert [isinstance(each, Document) and bool(each.withheld) for each in restricted] == [True, True]
+    assert document("zendesk.md", b"---\ntitle: Agents\nuser_segment_ids: [3]\n---\nRefund.\n").withheld
+    assert not document("zendesk.md", b"---\ntitle: All\nuser_segment_ids: []\n---\nRefund.\n").withheld
     intercom = {
         "type": "list",
         "data": [

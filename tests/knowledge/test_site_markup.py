@@ -23,8 +23,9 @@ GENERATORS = {
     "hugo": (
         '{{< note >}}\nKeep the box.\n{{< /note >}}\n{{% tab header="Linux" %}}\nA '
         '{{< glossary text="parcel" id="p" >}} '
-        'goes [there]({{< relref "there.md" >}}).\n{{% /tab %}}',
-        "Keep the box. **Linux** A parcel goes there.",
+        'goes [there]({{< relref "there.md" >}}).\n{{% /tab %}}\n'
+        "See [the list].\n\n[the list]: <{{% ref list.md %}}>",
+        "Keep the box. **Linux** A parcel goes there. See the list.",
     ),
     "mkdocs": (
         '!!! note "Before you start"\n    Keep the box.\n\n    ??? tip\n        And the slip.\n\n'
@@ -38,6 +39,11 @@ GENERATORS = {
         "</Tabs>\n\n{/* a comment */}It costs {'5 EUR'}{props.more}.\n\n"
         "<Button onClick={() => { go({a: '>'}) }}>Send</Button>",
         "# Returns **Good to know** Keep the box. **By post** Use the label. It costs 5 EUR. Send",
+    ),
+    "docusaurus in .md": (
+        'import { Key } from \'./keys\';\nimport "@site/tip"\n\n# Undo\n\nPress <Key mod="ctrl" k="z" /> to undo.\n'
+        "It is free<super>*</super> for <your-team>. import it from there.",
+        "# Undo Press ctrl+z to undo. It is free* for <your-team>. import it from there.",
     ),
     "mintlify": (
         '<AccordionGroup>\n<Accordion title="How long does it take?">\nThree days.\n</Accordion>\n</AccordionGroup>\n'
