@@ -35,6 +35,7 @@ from bot.agent.agent import Team
 from bot.agent.endpoints import Models
 from bot.agent.tools import Tool
 from bot.cases.assignment import Assignment
+from bot.cases.availability import Availability
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
@@ -210,6 +211,7 @@ class App:
     channels: Channels | None
     sla: SlaTimers
     queue: Queue
+    assignment: Assignment
     actions: ActionRunner | None
     runs: ProcedureRuns | None
     replication: IndexReplication | None
@@ -321,7 +323,9 @@ async def open_app(
                 else None,
                 identities=cases.identities,
                 home=home,
-                overview=Overview(opened.me, database, clock, settings.targets.hours, figures),
+                overview=Overview(
+                    opened.me, database, clock, settings.targets.hours, cases.assignment.availability, figures
+                ),
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),
                 articles=help_center.articles,
@@ -346,6 +350,7 @@ async def open_app(
             channels,
             SlaTimers(cases.cases.stepping, slack.chat, slack.directory, settings.desk_lead),
             cases.queue,
+            cases.assignment,
             actions.runner if actions else None,
             actions.procedures if actions else None,
             help_center.replication,
@@ -526,7 +531,8 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
         slack.directory, clock, agent_channel=channel, others=settings.desk_channels, group=settings.staff_group
     )
     queue = Queue(cases.stepping, staff, slack.chat, slack.directory)
-    assignment = Assignment(cases.stepping, staff, slack.directory)
+    availability = Availability(database, slack.directory, clock)
+    assignment = Assignment(cases.stepping, staff, slack.directory, availability, settings.assign)
     relay = Relay(database, outbox, slack.chat, slack.directory, clock, messages, staff)
     drafts = CaseDrafts(database, outbox, clock, relay, channel)
     return CaseParts(cases, staff, queue, assignment, relay, drafts, Identities(slack.directory, opened.shop, database))
@@ -916,6 +922,7 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
         if app.role != "ingress":
             _start(app.background, app.sla.run())
             _start(app.background, app.queue.run())
+            _start(app.background, app.assignment.run())
             if app.actions is not None:
                 _start(app.background, app.actions.run())
             if app.runs is not None:

@@ -271,6 +271,8 @@ class Settings(BaseModel):
     """Days on which nobody answers, as `2026-12-25,2027-01-01`."""
     wait_minutes: Annotated[str, AfterValidator(_three_minutes)] = "5,15,60"
     """Minutes of open desk within which a case shall be claimed: of high, of medium and of low priority."""
+    assign: Literal["claim", "round_robin", "least_open"] = "claim"
+    """Who gets a case: `claim`, whoever claims it; `round_robin`, all in turn; `least_open`, who has the fewest."""
     on_call: Annotated[str, Field(pattern=r"^[SUW][A-Z0-9]{5,}$")] | None = None
     """Who is mentioned when nobody claims a case: a user group's id (`S…`) or a person's (`U…`). Unset: nobody."""
     desk_lead: Annotated[str, Field(pattern=r"^[UW][A-Z0-9]{5,}$")] | None = None

@@ -1,4 +1,4 @@
-"""/frontdesk cases | search | pause | resume | metrics: for staff, and only they see the answer."""
+"""/frontdesk cases | search | away | back | pause | resume | metrics: for staff, and only they see the answer."""
 
 import html
 import logging
@@ -20,14 +20,20 @@ USAGE = """\
 Usage:
 • `/frontdesk cases [all | mine | unassigned | late | claimed | solved]` lists cases of your desk
 • `/frontdesk search <words>` finds your desk's cases, open or closed, by their words, a name or a number
+• `/frontdesk away [30m | 2h | 3d]` says that you're away, so that no case is assigned to you
+• `/frontdesk back` says that you're back
 • `/frontdesk pause [#channel]` pauses the assistant in a channel (this one if you name none)
 • `/frontdesk resume [#channel]` lets it answer there again
 • `/frontdesk metrics [days]` shows metrics for the last 30 days (or the number you give)"""
 DAYS, DAYS_LIMIT = 30, 366
+SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
+AWAY_LIMIT = 60 * 86_400
+"""The longest time for which people can say that they are away."""
 NO_CHANNEL = "A direct message isn't a channel. Name one, for example `/frontdesk pause #support`."
 
 # With should_escape, Slack writes a channel's id next to its name.
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)(?:\|[^>]*)?>")
+_SPAN = re.compile(r"([1-9][0-9]{0,2})([mhd])")
 _DAYS = re.compile(r"[1-9][0-9]{0,2}")
 
 
@@ -63,6 +69,10 @@ def read_command(text: str) -> FrontdeskCommand:
             return FrontdeskCommand(verb, words or "all")
         case "search" if words:
             return FrontdeskCommand(verb, html.unescape(words))
+        case "away" if words == "" or _seconds(words):
+            return FrontdeskCommand(verb, words)
+        case "back" if not words:
+            return FrontdeskCommand(verb)
         case "pause" | "resume" if not words:
             return FrontdeskCommand(verb)
         case "pause" | "resume" if named := _CHANNEL.fullmatch(words):
@@ -72,11 +82,18 @@ def read_command(text: str) -> FrontdeskCommand:
     return FrontdeskCommand("usage")
 
 
+def _seconds(span: str) -> int | None:
+    """The seconds of a span such as `2h`. None if it is none, or too long."""
+    match = _SPAN.fullmatch(span.lower())
+    seconds = int(match[1]) * SECONDS[match[2]] if match else 0
+    return seconds if 0 < seconds <= AWAY_LIMIT else None
+
+
 async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
     """Return the command's answer. Empty for a duplicate delivery, which was answered before."""
     command, user, overview = read_command(body.get("text") or ""), body["user_id"], desk.overview
     try:
-        reads = command.verb not in ("pause", "resume")
+        reads = command.verb not in ("pause", "resume", "away", "back")
         if not await desk.is_first(body["trigger_id"], user=user, channel=body["channel_id"], reads=reads):
             return ""
         match command.verb:
@@ -86,6 +103,10 @@ async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
                 return await overview.search(command.words, at=desks)
             case "metrics":
                 return await overview.metrics(int(command.words))
+            case "away":
+                return await overview.leave(user, seconds=_seconds(command.words))
+            case "back":
+                return await overview.come_back(user)
             case "pause" | "resume" if (channel := command.words or body["channel_id"]).startswith("D"):
                 return NO_CHANNEL
             case "pause":

@@ -64,6 +64,7 @@ SCOPES = frozenset(
         "chat:write",
         "chat:write.customize",
         "commands",
+        "dnd:read",
         "emoji:read",
         "files:read",
         "files:write",

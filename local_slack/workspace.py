@@ -54,6 +54,10 @@ class User:
     """Marked on the page as somebody of a connected workspace."""
     is_bot: bool = False
     deleted: bool = False
+    is_away: bool = False
+    """What `users.getPresence` says of a person."""
+    paused: tuple[int, int] | None = None
+    """When the next pause of notifications begins and ends, in seconds since 1970."""
 
     @property
     def is_guest(self) -> bool:

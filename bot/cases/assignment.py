@@ -1,23 +1,44 @@
-"""Who gets a case, other than by a claim: a colleague assigns it to a person, or puts it back into the queue."""
+"""Who gets a case, other than by a claim.
+
+assign    A colleague gives it to a person.
+unassign  A colleague puts it back into the queue.
+run       By the setting ASSIGN, each case that waits goes to a person who is there: to all in turn, or to who has the
+          fewest. Of several processes one gives a case. Without anybody there, it waits for a claim.
+"""
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
+from bot.alerts import Alerts
 from bot.cases import case as steps
+from bot.cases.availability import Availability
+from bot.cases.case import MovedOn
 from bot.cases.staff import Staff, name_of
 from bot.cases.step import Stepping, current_case, the_case
 from bot.errors import FrontdeskError
 from bot.guard.guardrails import mask
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
-from bot.store import interrupts
+from bot.store import case_lists, desks, interrupts
+from bot.store.case_lists import Desks
 from bot.store.cases import Case
+from bot.store.statements import lock
 
 logger = logging.getLogger(__name__)
 
 DIRECT_SECONDS = 5.0
 """How long Slack can take to open direct messages with the person who gets a case."""
+How = Literal["claim", "round_robin", "least_open"]
+"""Who gets a case: whoever claims it, all in turn, or who has the fewest."""
+LOOK_SECONDS = 2.0
+"""The time between two looks for cases to give."""
+MOST_AT_ONCE = 50
+"""The cases of a desk that one look gives. The next look gives the rest."""
+ACTOR = "frontdesk"
+"""The actor in the audit trail."""
 
 
 class NotAtDesk(FrontdeskError):
@@ -31,6 +52,9 @@ class Assignment:
     stepping: Stepping
     staff: Staff
     directory: Directory
+    availability: Availability
+    how: How = "claim"
+    alerts: Alerts = field(default_factory=Alerts)
 
     async def assign(self, ref: str, by: str, *, to: str, note: str = "") -> Case:
         """Give the case to the person `to`, who reads the `note`. The customer is told who answers from now on.
@@ -76,6 +100,65 @@ class Assignment:
         stepping.done()
         return case
 
+    async def run(self) -> None:
+        """Give cases to people until cancelled. With the setting `claim`, there is nothing to do."""
+        while self.how != "claim":
+            for channel in sorted(self.staff.channels):
+                try:
+                    await self.give_out(channel)
+                except Exception as error:  # noqa: BLE001 - whatever goes wrong at one desk, the others go on
+                    self.alerts.tell(logger, "cases were not assigned", about=channel, reason=type(error).__name__)
+            await self.stepping.clock.sleep(LOOK_SECONDS)
+
+    async def give_out(self, channel: str) -> None:
+        """Give the cases that wait at a desk to the people who are there."""
+        at = self.staff.desk_in(channel)
+        async with self.stepping.database.reading() as tx:
+            found = await case_lists.of_view(tx, "unassigned", at=at, limit=MOST_AT_ONCE)
+        waiting = [case for case in found if case.state == "waiting"]
+        if not waiting:
+            return
+        people = await self._there(channel)
+        for case in waiting:
+            try:
+                if not await self._give(case, channel, people, at=at):
+                    return
+            except MovedOn:
+                continue
+
+    async def _there(self, channel: str) -> list[str]:
+        """The people of the desk who are there, sorted by their ids."""
+        people = await self.staff.of_desk(channel)
+        gone = await self.availability.away_since(people)
+        return [person for person in people if person not in gone and await self.availability.is_active(person)]
+
+    async def _give(self, case: Case, channel: str, people: Sequence[str], *, at: Desks) -> bool:
+        """Give a case to the one whose turn it is. False if nobody is there, or another process gives cases."""
+        async with self.stepping.database.reading() as tx:
+            last, count = await desks.last_assigned(tx, channel)
+            owned = await case_lists.count_owned(tx, at=at)
+        others = [each for each in people if each != case.customer]
+        person = _next_person(others, last, owned if self.how == "least_open" else {})
+        if person is None:
+            return False
+        name, direct, stepping = await name_of(self.directory, person), await self._direct(person), self.stepping
+        async with stepping.database.transaction() as tx:
+            await lock(tx, f"queue/{channel}")
+            before = await current_case(tx, case.ref)
+            if before.version != case.version:
+                # Somebody was faster with this case. The next one can still be given.
+                return True
+            if not await desks.may_assign(tx, channel, person, after=count):
+                return False
+            after = await stepping.change(
+                tx, before, ACTOR, "claimed", lambda case, now: steps.claim(case, person, name, now=now), to=person
+            )
+            await interrupts.claim(tx, after.thread)
+            rows = stepping.messages.assigned(after, before, by="", note="", direct=direct)
+            await stepping.say(tx, before, after, rows)
+        stepping.done()
+        return True
+
     async def _direct(self, person: str) -> str | None:
         """The channel of direct messages with the person. None if Slack does not open it."""
         try:
@@ -84,3 +167,10 @@ class Assignment:
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.warning("a person who gets a case cannot be messaged", extra={"reason": str(error)})
             return None
+
+
+def _next_person(people: Sequence[str], last: str, owned: Mapping[str, int]) -> str | None:
+    """Of the people, sorted, who has the fewest cases, and of these the first after the `last` who got one."""
+    if not people:
+        return None
+    return min(people, key=lambda person: (owned.get(person, 0), person <= last, person))

@@ -57,6 +57,15 @@ class Staff:
             logger.exception("Slack does not say who is staff; nobody counts as staff")
             return False
 
+    async def of_desk(self, channel: str) -> list[str]:
+        """The people who are staff in a team channel, sorted by their ids. Empty if Slack does not say."""
+        try:
+            members = await self._members(channel)
+        except (SlackRefused, SlackUnanswered):
+            logger.exception("Slack does not say who is staff; nobody gets a case")
+            return []
+        return [user for user in sorted(members) if await self.includes(user, channel=channel)]
+
     async def desks(self, user: str) -> Desks:
         """The desks where the person is staff. None for people who are not staff, or while Slack does not say."""
         theirs = {channel for channel in self.channels if await self.includes(user, channel=channel)}

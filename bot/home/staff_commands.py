@@ -5,15 +5,19 @@ search        Finds the cases that contain the words.
 pause         Makes the assistant silent in a channel.
 resume        Lets the assistant answer there again.
 metrics       Shows the metrics of the last days.
+leave         Notes that a person is away.
+come_back     Notes that they are back.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from bot.cases.availability import Availability
 from bot.cases.hours import Hours
 from bot.clock import Clock
 from bot.home.home import links_to
 from bot.slack.api.transport import Identity
+from bot.slack.blocks import moment
 from bot.slack.mrkdwn import escape
 from bot.store import audit, case_lists, pauses
 from bot.store.case_lists import Desks
@@ -34,6 +38,7 @@ class Overview:
     database: Database
     clock: Clock
     hours: Hours
+    availability: Availability
     figures: Callable[[int], Awaitable[str]]
     """Days -> the metrics of these days as mrkdwn."""
 
@@ -78,6 +83,18 @@ class Overview:
     async def metrics(self, days: int) -> str:
         """The metrics of the given number of days."""
         return await self.figures(days)
+
+    async def leave(self, user: str, *, seconds: float | None) -> str:
+        """Note that the user is away, for that long or until they are back."""
+        await self.availability.leave(user, seconds=seconds)
+        if seconds is None:
+            return "You're away: no case is assigned to you. `/frontdesk back` ends it."
+        until = moment(self.clock.now() + seconds, "{date_short_pretty} {time}")
+        return f"You're away until {until}: no case is assigned to you. `/frontdesk back` ends it sooner."
+
+    async def come_back(self, user: str) -> str:
+        """Note that the user is back."""
+        return "Welcome back." if await self.availability.come_back(user) else "You weren't away."
 
     async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:
         links = links_to(await case_lists.cards(tx, cases), self.me)

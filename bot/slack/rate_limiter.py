@@ -103,6 +103,8 @@ PACES = {
     "agents.sessions.rename": _counted(50),
     "usergroups.users.list": _bursting(20),
     "users.info": _bursting(100),
+    "users.getPresence": _bursting(50),
+    "dnd.info": _bursting(50),
     "conversations.info": _bursting(50),
     "conversations.members": _bursting(100),
     "conversations.open": _bursting(50),

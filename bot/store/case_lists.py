@@ -4,6 +4,7 @@ Desks         the desks whose cases a person can see
 count_open    how many are open
 of_view       one of the lists that staff choose from
 next_waiting  the case that should be claimed next
+count_owned   how many each person has
 of_customer   the cases of one person
 search        the cases that contain the words
 cards         where the cards of cases are
@@ -106,6 +107,13 @@ async def next_waiting(tx: AsyncConnection, *, at: Desks) -> Case | None:
     statement = select(table).where(table.c.state.in_(WAITING), at.have_row()).order_by(*_by_urgency()).limit(1)
     row = (await tx.execute(statement)).one_or_none()
     return as_case(row) if row else None
+
+
+async def count_owned(tx: AsyncConnection, *, at: Desks) -> dict[str, int]:
+    """Person -> how many open cases of these desks they have. People without one are left out."""
+    table = schema.kase
+    counted = select(table.c.owner, func.count()).where(table.c.state == "human", at.have_row()).group_by(table.c.owner)
+    return {str(owner): int(count) for owner, count in await tx.execute(counted)}
 
 
 async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: int) -> list[Case]:

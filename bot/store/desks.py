@@ -1,4 +1,4 @@
-"""What is shown in each desk's channel: its queue message, and when its last alarm rang.
+"""Each desk's channel: its queue message, when its last alarm rang, and who was assigned its last case.
 
 A desk is named by its channel. Nothing here is the truth about a case; the cases' own rows are.
 """
@@ -78,4 +78,20 @@ async def may_ring(tx: AsyncConnection, channel: str, *, now: float, pause: floa
     await insert_new(tx, table, {"channel": channel})
     statement = update(table).where(table.c.channel == channel, table.c.rang_at <= now - pause)
     changed = await tx.execute(statement.values(rang_at=now).returning(table.c.channel))
+    return changed.one_or_none() is not None
+
+
+async def last_assigned(tx: AsyncConnection, channel: str) -> tuple[str, int]:
+    """The person whom the desk gave its last case, empty if there is none, and how many cases it has given."""
+    table = schema.desk
+    row = (await tx.execute(select(table.c.assigned, table.c.assignments).where(table.c.channel == channel))).first()
+    return (row.assigned, row.assignments) if row else ("", 0)
+
+
+async def may_assign(tx: AsyncConnection, channel: str, person: str, *, after: int) -> bool:
+    """Whether the desk may give the person a case now: it has given none since the `after` that were counted."""
+    table = schema.desk
+    await insert_new(tx, table, {"channel": channel})
+    statement = update(table).where(table.c.channel == channel, table.c.assignments == after)
+    changed = await tx.execute(statement.values(assigned=person, assignments=after + 1).returning(table.c.channel))
     return changed.one_or_none() is not None

@@ -350,6 +350,7 @@ async def erase_preferences(tx: AsyncConnection, user: str) -> Counter[str]:
     """Erase the person's choices, their ratings and their pace."""
     rated = await tx.execute(delete(schema.feedback).where(schema.feedback.c.person == user))
     await tx.execute(delete(schema.preference).where(schema.preference.c.person == user))
+    await tx.execute(delete(schema.away).where(schema.away.c.person == user))
     await tx.execute(delete(schema.pace).where(schema.pace.c.key.endswith(f"/{user}", autoescape=True)))
     return Counter(feedback=rated.rowcount)
 

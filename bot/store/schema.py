@@ -25,7 +25,8 @@ preference  what a person chose for themselves
 feedback  "Helpful" or not, one per turn and person; a score from 1 to 5, one per case and person
 audit     who did what; append-only
 daily     the figures of a day whose rows are gone or have lost their words
-desk      what is shown in each desk's channel: its queue message, and when its last alarm rang
+desk      each desk's channel: its queue message, when its last alarm rang, and who was assigned its last case
+away      members of the team who said that they are away
 
 Times are seconds since 1970 (float, UTC). Slack's timestamps are texts of the same length. They are ordered by their
 characters, in any locale of the database.
@@ -602,6 +603,18 @@ desk = Table(
     Column("shown", String(64), nullable=False, server_default=""),
     Column("edited_at", Float, nullable=False, server_default="0"),
     Column("rang_at", Float, nullable=False, server_default="0"),
+    # The person whom the setting ASSIGN gave the last case, and how many cases it has given to people.
+    Column("assigned", String(32), nullable=False, server_default=""),
+    Column("assignments", Integer, nullable=False, server_default="0"),
+)
+
+away = Table(
+    "away",
+    metadata,
+    Column("person", String(32), primary_key=True),
+    Column("since", Float, nullable=False),
+    # NULL: until they say that they are back.
+    Column("until", Float),
 )
 
 daily = Table(

@@ -271,17 +271,20 @@ def taken_over(case: Case, before: Case, _by: str) -> Card:
 def assigned(case: Case, before: Case, *, by: str, note: str) -> Card:
     """For the case's thread: the user `by` gave the case to its owner, who is mentioned, as is the owner of `before`.
 
-    `note` is what they wrote about it.
+    `note` is what they wrote about it. Without `by`, nobody chose the owner.
     """
     words = f"<@{by}> assigned {case.ref} to <@{case.owner or ''}>."
+    if not by:
+        words = f"<@{case.owner or ''}>, it's your turn: {case.ref} is yours."
     if before.owner and before.owner != by:
         words += f" <@{before.owner}>, your messages here no longer reach the customer."
     return Card(words + _noted(note), ())
 
 
 def assigned_to_you(case: Case, *, by: str, note: str) -> Card:
-    """For the direct messages with the person to whom the user `by` assigned a case. It links to the card."""
-    return Card(f"<@{by}> assigned {case.ref} to you: <{LINK}|its card>.{_noted(note)}", ())
+    """For the direct messages with the person who gets a case, with a link to the card. `by` is as in `assigned`."""
+    words = f"<@{by}> assigned {case.ref} to you" if by else f"It's your turn: {case.ref} is yours"
+    return Card(f"{words}: <{LINK}|its card>.{_noted(note)}", ())
 
 
 def unassigned(case: Case, before: Case, by: str) -> Card:

@@ -1,4 +1,4 @@
-"""auth.*, users.*, team.*, bots.*, emoji.* and apps.*: who is who, and the way to a socket."""
+"""auth.*, users.*, dnd.info, team.*, bots.*, emoji.* and apps.*: who is who, and the way to a socket."""
 
 from local_slack.methods.call import Call, Method
 from local_slack.shapes import bot_profile, user_shape
@@ -84,10 +84,18 @@ def profile_get(call: Call) -> Json:
 
 
 def get_presence(call: Call) -> Json:
-    """People are always there; the app is while it is connected."""
+    """People are there unless they are set away; the app is there while it is connected."""
     user = call.workspace.user(call.text("user", call.me))
     is_there = user.id not in {bot.user_id for bot in call.workspace.bots} or call.workspace.online > 0
-    return {"presence": "active" if is_there and not user.deleted else "away"}
+    return {"presence": "active" if is_there and not (user.deleted or user.is_away) else "away"}
+
+
+def dnd_info(call: Call) -> Json:
+    """When a person's notifications are paused next. Only they see what they have snoozed by hand."""
+    user = call.workspace.user(call.text("user", call.me))
+    begins, ends = user.paused or (1, 1)
+    own = {"snooze_enabled": False} if user.id == call.me else {}
+    return {"dnd_enabled": user.paused is not None, "next_dnd_start_ts": begins, "next_dnd_end_ts": ends, **own}
 
 
 def emoji_list(call: Call) -> Json:
@@ -108,6 +116,7 @@ METHODS = {
     "auth.test": Method(auth_test, tier=5),
     "apps.connections.open": Method(connections_open, tier=4, caller="app"),
     "apps.event.authorizations.list": Method(authorizations_list, tier=4, caller="app"),
+    "dnd.info": Method(dnd_info, scope="dnd:read", tier=3),
     "bots.info": Method(bots_info, scope="users:read", tier=3),
     "team.info": Method(team_info, scope="team:read", tier=3),
     "emoji.list": Method(emoji_list, scope="emoji:read", tier=2),

@@ -246,3 +246,16 @@ async def test_presence_tells_whether_the_app_is_connected(client: AsyncWebClien
     workspace.users["U0AGENTB"].deleted = True
     assert (await client.users_getPresence(user="U0AGENTB"))["presence"] == "away"
     assert (await client.users_getPresence(user="U0AGENTA"))["presence"] == "active"
+    workspace.users["U0AGENTA"].is_away = True
+    assert (await client.users_getPresence(user="U0AGENTA"))["presence"] == "away"
+
+
+async def test_pauses_of_notifications_are_told_with_the_scope(client: AsyncWebClient, workspace: Workspace) -> None:
+    assert (await client.dnd_info(user="U0AGENTA"))["dnd_enabled"] is False
+    workspace.users["U0AGENTA"].paused = (100, 200)
+    told = await client.dnd_info(user="U0AGENTA")
+    assert (told["dnd_enabled"], told["next_dnd_start_ts"], told["next_dnd_end_ts"]) == (True, 100, 200)
+    assert "snooze_enabled" not in told
+    assert await error_of(client.dnd_info(user="U0NOBODY")) == "user_not_found"
+    workspace.scopes -= {"dnd:read"}
+    assert await error_of(client.dnd_info(user="U0AGENTA")) == "missing_scope"

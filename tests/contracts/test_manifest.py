@@ -49,6 +49,7 @@ SCOPES: dict[str, frozenset[str]] = {
     "conversations.members": CHANNEL_READ,  # likewise
     "conversations.open": frozenset({"im:write"}),
     "conversations.replies": HISTORY,
+    "dnd.info": frozenset({"dnd:read"}),
     "files.completeUploadExternal": frozenset({"files:write"}),
     "files.delete": frozenset({"files:write"}),
     "files.getUploadURLExternal": frozenset({"files:write"}),
@@ -58,6 +59,7 @@ SCOPES: dict[str, frozenset[str]] = {
     "reactions.remove": frozenset({"reactions:write"}),
     "users.conversations": CHANNEL_READ,  # public and private channels; direct messages would need im:read
     "usergroups.users.list": frozenset({"usergroups:read"}),
+    "users.getPresence": frozenset({"users:read"}),
     "users.info": frozenset(
         {"users:read", "users:read.email"}
     ),  # the e-mail address is what a shop customer is found by

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from bot.cases.availability import Availability
 from bot.cases.dialogs import NO_SUCH_CASE
 from bot.cases.hours import Hours
 from bot.cases.staff import Staff
@@ -53,7 +54,9 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
         "staff": staff,
         "identities": identities,
         "home": Home(me, client.views, database, clock, answers.sentences, identities, staff, shelf, Hours(), figures),
-        "overview": Overview(me, database, clock, Hours(), figures),
+        "overview": Overview(
+            me, database, clock, Hours(), Availability(database, slack.client.directory, clock), figures
+        ),
         "library": shelf,
         "cases": answers.cases,
         "start": wired.start,

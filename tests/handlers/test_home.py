@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from bot.cases.availability import Availability
 from bot.cases.cases import Cases
 from bot.cases.hours import Hours
 from bot.cases.staff import Staff
@@ -132,7 +133,9 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
             Hours(),
             figures,
         ),
-        "overview": Overview(me, database, clock, Hours(), figures),
+        "overview": Overview(
+            me, database, clock, Hours(), Availability(database, slack.client.directory, clock), figures
+        ),
         "start": wired.start,
         "inbox": wired,
     }
@@ -228,8 +231,26 @@ async def test_a_channel_is_silenced_and_speaks_again(wired: Wired) -> None:
     assert "it wasn't paused" in await wired.runs("/frontdesk resume <#C0SUPPORT|>")
 
 
+async def test_people_say_that_they_are_away_and_back(wired: Wired) -> None:
+    assert "You're away until <!date" in await wired.runs("/frontdesk away 2h")
+    assert await wired.runs("/frontdesk back") == "Welcome back."
+    assert "`/frontdesk back` ends it" in await wired.runs("/frontdesk away")
+    assert await wired.runs("/frontdesk back") == "Welcome back."
+    assert await wired.runs("/frontdesk back") == "You weren't away."
+
+
 @pytest.mark.parametrize(
-    "line", ["/frontdesk", "/frontdesk help", "/frontdesk search", "/frontdesk metrics 0", "/frontdesk cases theirs"]
+    "line",
+    [
+        "/frontdesk away 0h",
+        "/frontdesk away soon",
+        "/frontdesk away 61d",
+        "/frontdesk",
+        "/frontdesk help",
+        "/frontdesk search",
+        "/frontdesk metrics 0",
+        "/frontdesk cases theirs",
+    ],
 )
 async def test_whatever_is_not_understood_is_answered_with_the_usage(wired: Wired, line: str) -> None:
     assert await wired.runs(line) == frontdesk.USAGE

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from bot.cases.assignment import Assignment
+from bot.cases.availability import Availability
 from bot.cases.dialogs import About
 from bot.cases.queue import Queue
 from bot.cases.sla import SlaTimers
@@ -51,7 +52,8 @@ class Channel:
         self.relay = build_relay(database, self.outbox, slack.client, clock)
         staff = Staff(slack.client.directory, clock, agent_channel="C0AGENTS")
         self.queue = Queue(self.cases.stepping, staff, slack.client.chat, slack.client.directory)
-        self.assignment = Assignment(self.cases.stepping, staff, slack.client.directory)
+        availability = Availability(database, slack.client.directory, clock)
+        self.assignment = Assignment(self.cases.stepping, staff, slack.client.directory, availability)
         self.accepted: list[Arrival] = []
         self.wires()
 

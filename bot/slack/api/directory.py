@@ -11,6 +11,8 @@ from bot.slack.api.transport import SlackApi, read_text
 
 USER_SECONDS = 300.0
 """How long a lookup of a person is cached."""
+PAUSES = "dnd:read"
+"""The scope for people's pauses of notifications."""
 USERS_KEPT = 2_000
 """The number of people in the cache."""
 
@@ -97,6 +99,22 @@ class Directory:
             "usergroups.users.list", partial(self._api.web.usergroups_users_list, usergroup=group)
         )
         return frozenset(str(member) for member in answer.get("users") or ())
+
+    async def is_active(self, user: str) -> bool:
+        """Whether Slack shows the person as active."""
+        answer = await self._api.call("users.getPresence", partial(self._api.web.users_getPresence, user=user))
+        return answer.get("presence") == "active"
+
+    async def is_undisturbed(self, user: str, *, now: float) -> bool:
+        """Whether the person's notifications are paused by their schedule. False without the scope.
+
+        Slack shows a pause that they began by hand to nobody else.
+        """
+        if not self._api.has_scope(PAUSES):
+            return False
+        answer = await self._api.call("dnd.info", partial(self._api.web.dnd_info, user=user))
+        begins, ends = (float(answer.get(f"next_dnd_{name}_ts") or 0.0) for name in ("start", "end"))
+        return bool(answer.get("dnd_enabled")) and begins <= now < ends
 
     async def open_dm(self, user: str) -> str:
         """Get the direct message channel with a person. It is opened if needed."""

@@ -1,0 +1,112 @@
+"""Who gets a case by the setting ASSIGN, over a real database and a local Slack with two people at the desk."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.cases.assignment import Assignment, How
+from bot.cases.availability import Availability
+from bot.cases.staff import Staff
+from bot.store.database import Database
+from tests.cases.test_queue import AGENT, CHANNEL, OTHER, Desk
+from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
+
+
+class Room(Desk):
+    """A desk that gives its cases to people."""
+
+    def __init__(self, database: Database, slack: LocalSlack) -> None:
+        super().__init__(database, slack)
+        self.cases = replace(self.cases, most=1_000)
+        slack.workspace.channels[CHANNEL].members = [AGENT, OTHER, "U0FRONTDESK", "U0STRANGER"]
+
+    def process_of(self, how: How) -> Assignment:
+        client = self.slack.client
+        staff = Staff(client.directory, self.clock, agent_channel=CHANNEL)
+        availability = Availability(self.database, client.directory, self.clock)
+        return Assignment(self.cases.stepping, staff, client.directory, availability, how)
+
+    async def owners(self, refs: list[str]) -> list[str | None]:
+        return [(await self.cases.find(ref)).owner for ref in refs]
+
+
+@pytest.fixture
+def room(database: Database, slack: LocalSlack) -> Room:
+    return Room(database, slack)
+
+
+async def test_round_robin_gives_the_cases_to_all_in_turn_and_writes_to_each(room: Room) -> None:
+    refs = [(await room.opens(number)).ref for number in range(3)]
+    giving = room.process_of("round_robin")
+    await giving.give_out(CHANNEL)
+    assert await room.owners(refs) == [AGENT, OTHER, AGENT]
+    again = (await room.opens(4)).ref
+    await room.process_of("round_robin").give_out(CHANNEL)
+    assert await room.owners([again]) == [OTHER], "another process goes on where the first one was"
+    await send_all(room.outbox, patience=100_000.0)
+    assert len(room.slack.texts("D0AGENTA")) == 2
+    assert "It's your turn" in room.slack.texts("D0AGENTB")[0]
+
+
+async def test_least_open_gives_to_who_has_the_fewest(room: Room) -> None:
+    for number in range(2):
+        await room.cases.claim((await room.opens(number)).ref, OTHER)
+    refs = [(await room.opens(number)).ref for number in (3, 4, 5)]
+    await room.process_of("least_open").give_out(CHANNEL)
+    assert await room.owners(refs) == [AGENT, AGENT, OTHER], "then both have two, and AGENT got the last one"
+
+
+async def test_two_processes_and_claims_at_once_give_each_case_once(room: Room) -> None:
+    refs = [(await room.opens(number)).ref for number in range(20)]
+    giving = [room.process_of("round_robin") for _ in range(2)]
+
+    async def claims() -> None:
+        for press in range(5):
+            await room.queue.claim_next(CHANNEL, OTHER, press=f"{press}")
+
+    await asyncio.gather(*(each.give_out(CHANNEL) for each in giving), claims())
+    await giving[0].give_out(CHANNEL)
+    owners = await room.owners(refs)
+    assert None not in owners
+    async with room.database.reading() as tx:
+        told = await tx.exec_driver_sql("select count(*) from audit where action = 'case.claimed'")
+        assert told.scalar_one() == 20
+
+
+async def test_who_is_away_gets_none_and_without_anybody_a_case_waits_for_a_claim(room: Room) -> None:
+    people = room.slack.workspace.users
+    availability = room.process_of("round_robin").availability
+    await availability.leave(AGENT, seconds=7_200)
+    people[OTHER].is_away = True
+    ref = (await room.opens(1)).ref
+    giving = room.process_of("round_robin")
+    await giving.give_out(CHANNEL)
+    assert await room.owners([ref]) == [None]
+    people[OTHER].is_away = False
+    people[OTHER].paused = (int(room.clock.now()) - 10, int(room.clock.now()) + 600)
+    await giving.give_out(CHANNEL)
+    assert await room.owners([ref]) == [None], "their notifications are paused"
+    room.clock.advance(7_200.0)
+    people[OTHER].is_away = True
+    await giving.give_out(CHANNEL)
+    assert await room.owners([ref]) == [AGENT], "the time away is over"
+
+
+async def test_without_the_scope_a_pause_of_notifications_does_not_count(room: Room) -> None:
+    room.slack.workspace.scopes -= {"dnd:read"}
+    room.slack.workspace.users[OTHER].paused = (int(room.clock.now()) - 10, int(room.clock.now()) + 600)
+    await room.process_of("round_robin").availability.leave(AGENT, seconds=None)
+    ref = (await room.opens(1)).ref
+    await room.process_of("round_robin").give_out(CHANNEL)
+    assert await room.owners([ref]) == [OTHER]
+    assert await room.process_of("claim").availability.come_back(AGENT)
+    assert not await room.process_of("claim").availability.come_back(AGENT)
+
+
+async def test_nobody_gets_their_own_case(room: Room) -> None:
+    room.slack.workspace.channels[CHANNEL].members = ["U0CUSTOMERA"]
+    ref = (await room.opens(1)).ref
+    await room.process_of("least_open").give_out(CHANNEL)
+    assert await room.owners([ref]) == [None]
