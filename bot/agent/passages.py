@@ -8,6 +8,7 @@ Passages stay with their message. So a conversation only grows at its end, and a
 from its cache.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,12 @@ from bot.agent.messages import CustomerMessage, Message, ToolResult
 
 _OPEN, _CLOSE = "<passage ", "\n</passage>"
 _SHOWN, _UPDATED = ' shown="above"/>', ' updated="'
+_PLACE = re.compile(r'title="(.*?)(?: › |")')
+PART_CHARACTERS = 100
+"""Characters of a passage that counts as a part of a longer one of its page. A shorter text may mean something else
+under its own heading."""
+_Shown = tuple[str, str]
+"""The page of a passage and its words."""
 
 
 def with_passages(messages: Sequence[Message], passages: str) -> list[Message]:
@@ -44,7 +51,7 @@ def fit_passages(messages: Sequence[Message], *, characters: int) -> list[Messag
     A passage that an earlier message has is only named. When a message's passages do not fit beside the earlier ones,
     all earlier ones are dropped at once. Until that happens again, the conversation grows only at its end.
     """
-    begin, taken, seen = 0, 0, set[str]()
+    begin, taken, seen = 0, 0, set[_Shown]()
     for at, message in enumerate(messages):
         if isinstance(message, CustomerMessage) and message.passages:
             size = len(_shown_once(message.passages, seen))
@@ -58,7 +65,7 @@ def fit_passages(messages: Sequence[Message], *, characters: int) -> list[Messag
 
 
 def _once(messages: Sequence[Message]) -> list[Message]:
-    seen: set[str] = set()
+    seen: set[_Shown] = set()
     whole: list[Message] = []
     for message in messages:
         match message:
@@ -71,16 +78,24 @@ def _once(messages: Sequence[Message]) -> list[Message]:
     return whole
 
 
-def _shown_once(text: str, seen: set[str]) -> str:
+def _shown_once(text: str, seen: set[_Shown]) -> str:
     """Return the text with only the marks of the passages in `seen`. The others are added to `seen`."""
     *pieces, end = text.split(_CLOSE)
     for at, piece in enumerate(pieces):
         before, opening, rest = piece.rpartition(_OPEN)
         marks, ends, body = rest.partition(">\n")
-        is_known = opening and ends and body in seen
+        page = found[1] if (found := _PLACE.search(marks)) else ""
+        is_known = opening and ends and any(_holds(earlier, (page, body)) for earlier in seen)
         pieces[at] = f"{before}{opening}{_without_day(marks)}{_SHOWN}" if is_known else f"{piece}{_CLOSE}"
-        seen.add(body)
+        seen.add((page, body))
     return "".join([*pieces, end])
+
+
+def _holds(earlier: _Shown, passage: _Shown) -> bool:
+    """Whether an earlier passage has the same words, alone or, on the same page, as a part."""
+    (page, words), (own_page, own_words) = earlier, passage
+    is_part = page == own_page and len(own_words) >= PART_CHARACTERS and own_words in words
+    return is_part or own_words == words
 
 
 def _without_day(marks: str) -> str:

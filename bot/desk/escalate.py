@@ -80,13 +80,7 @@ def escalate_tools(cases: CaseOpener) -> tuple[Tool, ...]:
         ] = "",
         next_step: Annotated[str, Field(max_length=200, description="What the team could do next.")] = "",
     ) -> str:
-        """Hand the conversation over to the support team.
-
-        Use it when the customer asks for a person, is angry or frustrated, disputes a bill, fears for the account,
-        speaks of law, wants something changed that no tool prepares, or when there is not enough context to answer; and
-        always when somebody may take their own life (crisis), is hurt or near it (harm) or is threatened by another
-        person (threat), or when somebody else uses their account or money (fraud).
-        """
+        """Hand the conversation over to the support team, whenever your instructions say so."""
         told = f"{summary.strip()}\nNext: {next_step.strip()}" if next_step.strip() else summary
         case = await cases.open(
             context.thread, context.customer, reason=reason, priority=priority, subject=subject, summary=told

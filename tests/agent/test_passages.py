@@ -33,6 +33,15 @@ def test_a_passage_that_an_earlier_message_has_is_only_named() -> None:
     assert second == asked("And payment?", named, PAYMENT)
 
 
+def test_a_passage_that_is_a_part_of_an_earlier_one_of_its_page_is_only_named() -> None:
+    steps, short = "Print the label and hand the parcel in. " * 3, "Hand it in."
+    whole = passage("Returns › How", f"You have 30 days.\n\nSteps\n{steps}\n{short}")
+    parts = [passage("Returns › Steps", steps), passage("Returns › Short", short), passage("Fees › Steps", steps[1:])]
+    *_, second = fit_passages([asked("How long?", whole), AgentMessage("30."), asked("How?", *parts)], characters=ROOM)
+    named = '<passage number="1" title="Returns › Steps" shown="above"/>'
+    assert second == asked("How?", named, *parts[1:])
+
+
 def test_a_search_names_what_a_message_has_and_no_message_refers_to_a_search() -> None:
     """Results are shortened when room is short, and a message must not point to what is gone."""
     search = AgentMessage("", (ToolCall("c1", "search_knowledge", "{}"),))

@@ -40,6 +40,13 @@ def test_the_answer_bench_ends_with_its_figures_and_every_question_is_answered()
     assert all(value > 0 for value in figures.values())
 
 
+def test_a_conversation_costs_at_most_half_of_what_it_did_and_its_first_words_take_one_request() -> None:
+    figures = run("bench.prompt")
+    assert figures["input_cost_ratio"] <= 0.5
+    assert figures["cached_share"] >= 0.75
+    assert figures["first_word_round_trips"] == 1
+
+
 def test_the_page_bench_ends_with_its_figures() -> None:
     figures = run("bench.page", "--runs", "1")
     assert figures.keys() == {"usable_s", "answered_s", "floor_s", "ratio"}
