@@ -118,6 +118,7 @@ from bot.slack.outbox import Outbox
 from bot.slack.socket import SocketConnection
 from bot.store.database import NEEDS_FLEET, Database, open_database
 from bot.store.leases import Membership, open_membership
+from bot.store.moving import refuse_moved
 from bot.telemetry import Metrics
 from bot.turns.agents import build_agents
 from bot.turns.answers.answer import Answers
@@ -429,6 +430,7 @@ async def _open_surroundings(
     waiting = partial(wait_for, stop=stop, clock=clock, show=partial(setattr, server.serving, "waiting_for"))
     database = await stack.enter_async_context(open_database(settings.database))
     await waiting("the database", database.migrate)
+    await waiting("the database", partial(refuse_moved, database))
     slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
     me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
     shop = await stack.enter_async_context(open_shop(settings)) if settings.has_shop else None

@@ -15,7 +15,7 @@ from bot.cli.status import recipe_of, roots_of
 from bot.clock import DAY, HOUR, MINUTE, WEEK
 from bot.locks import owner_of
 from bot.settings import Settings
-from bot.store import waiting
+from bot.store import moving, waiting
 from bot.store.addresses import SQLITE
 from bot.store.cases import ref_of
 from bot.store.database import Transaction, open_kept
@@ -107,6 +107,8 @@ def _find_process(findings: Findings, settings: Settings, roles: Counter[str]) -
 
 
 async def _find_waiting(findings: Findings, tx: Transaction, *, now: float) -> None:
+    if moved := await moving.find_moved(tx):
+        findings.wrong.append(moved)
     findings.waits(
         "messages or presses wait",
         await waiting.messages(tx),

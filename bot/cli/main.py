@@ -204,7 +204,9 @@ def _add_copies(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     restore = commands.add_parser("restore", help="put a backup into an empty database")
     restore.add_argument("path", type=Path, help="the folder that `frontdesk backup` has made")
     move = commands.add_parser("move", help="copy the database to an empty one, from SQLite to Postgres or back")
-    move.add_argument("--to", required=True, metavar="ADDRESS", help="the other database, as `DATABASE_URL` names it")
+    what = move.add_mutually_exclusive_group(required=True)
+    what.add_argument("--to", default="", metavar="ADDRESS", help="the other database, as `DATABASE_URL` names it")
+    what.add_argument("--undo", action="store_true", help="let Frontdesk start again on this one, which was moved")
 
 
 def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, update
 
-from bot.errors import StoreUnavailable
+from bot.errors import ConfigurationError, StoreUnavailable
 from bot.locks import locked
 from bot.store import cases, copying, leases, moving, schema
 from bot.store.copying import CannotCopy
@@ -27,6 +27,21 @@ async def target(database_url: str, postgres: Postgres, tmp_path: Path) -> str:
     return await postgres.create() if database_url.startswith("sqlite") else sqlite_url(tmp_path / "moved.db")
 
 
+TO_SERVE = {
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_SIGNING_SECRET": "secret",
+    "AGENT_CHANNEL": "C0AGENTS",
+    "OPENAI_API_KEY": "none",
+    "PORT": "0",
+}
+"""Settings with which a process starts as far as its database."""
+
+
+def _told(url: str) -> str:
+    place = url.rpartition("@")[2]
+    return f"Postgres at {place}" if url.startswith("postgres") else url.removeprefix("sqlite+aiosqlite:///")
+
+
 async def move(source: str, target: str) -> copying.Counts:
     return await moving.move(source, target, now=time.time())
 
@@ -39,7 +54,9 @@ async def test_every_row_arrives_as_it_was(
     rows = await all_rows(database)
     counts = await move(database_url, target)
     assert counts == {name: len(NUMBERS) for name in rows}
-    assert await all_rows(database) == rows
+    left = await all_rows(database)
+    left["alias"] = [row for row in left["alias"] if row["name"] != moving.MOVED]
+    assert left == rows
     for row in rows["inbox"]:
         row["handed"] = False
     assert await rows_at(target) == rows
@@ -73,6 +90,58 @@ async def test_numbers_that_were_given_out_are_not_given_out_again(
     assert later.id == last.id + 1
 
 
+async def test_nothing_is_served_from_a_database_that_was_moved_until_that_is_undone(
+    database: Database, database_url: str, target: str, tmp_path: Path
+) -> None:
+    await fill_all(database)
+    await moving.move(database_url, target, now=1796029200.0)
+    sentence = f"this database was moved to {_told(target)} on 2026-11-30 at 09:00 UTC"
+    data = tmp_path / "data"
+    status, _, told = await command("serve", data=data, database=database_url, **TO_SERVE)  # type: ignore[arg-type]
+    assert (status, sentence in told, "move --undo" in told, len(told.splitlines())) == (2, True, True, 1), told
+    with pytest.raises(ConfigurationError, match="was moved to"):
+        await move(database_url, target)
+    _, found, _ = await command("doctor", data=data, database=database_url)
+    assert f"wrong: {sentence}" in found
+    undo = ("move", "--undo")
+    assert [(await command(*undo, data=data, database=database_url))[0] for _ in range(2)] == [0, 1]
+    await moving.refuse_moved(database)
+
+
+async def test_the_new_database_and_one_whose_move_failed_are_served(
+    database: Database, database_url: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill_all(database)
+
+    def fail(_place: str) -> None:
+        raise CannotCopy("the disk is full")
+
+    monkeypatch.setattr(copying, "failpoint", fail)
+    with pytest.raises(CannotCopy, match="the disk is full"):
+        await move(database_url, target)
+    await moving.refuse_moved(database)
+    monkeypatch.undo()
+    await move(database_url, target)
+    async with open_database(target) as moved:
+        await moving.refuse_moved(moved)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("sqlite+aiosqlite:////srv/frontdesk.db", "/srv/frontdesk.db"),
+        ("postgresql://frontdesk@db.example.com:5433/desk?sslmode=require", "Postgres at db.example.com:5433/desk"),
+        ("postgresql+asyncpg://frontdesk:secret99@db/desk", "Postgres at db/desk"),
+        ("postgres://db/desk?password=secret99", "Postgres at db/desk"),
+        ("postgres://u:secret99?x@db/desk", "Postgres"),
+        ("postgres://u:secret99/x@db/desk", "Postgres"),
+        ("postgres://db/desk?password=a@secret99", "Postgres"),
+    ],
+)
+def test_the_place_of_the_new_database_is_told_without_its_password(url: str, told: str) -> None:
+    assert moving._place_of(url) == told
+
+
 @pytest.mark.parametrize("where", ["source", "target"])
 async def test_a_served_postgres_is_left_alone(
     where: str, migrated_file: Path, postgres_url: str, tmp_path: Path
@@ -80,8 +149,10 @@ async def test_a_served_postgres_is_left_alone(
     async with open_database(postgres_url) as shared:
         async with shared.transaction() as tx:
             await leases.beat(tx, "one-1", "serve", now=time.time())
-        file = sqlite_url(tmp_path / "moved.db")
-        ends = (postgres_url, file) if where == "source" else (sqlite_url(migrated_file), postgres_url)
+        source = tmp_path / "source.db"
+        shutil.copy(migrated_file, source)
+        moved = sqlite_url(tmp_path / "moved.db")
+        ends = (postgres_url, moved) if where == "source" else (sqlite_url(source), postgres_url)
         with pytest.raises(CannotCopy, match=r"stop them first \(one-1\)"):
             await move(*ends)
         async with shared.transaction() as tx:
@@ -121,6 +192,7 @@ async def test_what_is_there_is_not_overwritten(database: Database, database_url
     await fill_all(database)
     await move(database_url, target)
     rows = await rows_at(target)
+    await moving.use_again(database_url)
     with pytest.raises(CannotCopy, match=r"not empty|is there already"):
         await move(database_url, target)
     assert await rows_at(target) == rows
