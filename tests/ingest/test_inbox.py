@@ -16,11 +16,13 @@ from bot.errors import StoreUnavailable
 from bot.ingest.inbox import LATE, Inbox
 from bot.store import inbox as rows
 from bot.store import schema
-from bot.store.bodies import MessageBody
+from bot.store.bodies import InteractionBody, MessageBody
 from bot.store.database import Database
+from bot.store.inbox import Arrival
 from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
 from tests.doubles.unwell import Unwell
+from tests.patience import patience
 from tests.turns.arrivals import arrival
 
 
@@ -215,6 +217,10 @@ async def test_a_finished_row_is_not_started_again(database: Database) -> None:
         assert await rows.start(tx, 1) is None
 
 
+def pressed(event_id: str, action: str) -> Arrival:
+    return replace(arrival("1.1", event_id=event_id), kind="interaction", body=InteractionBody(action=action))
+
+
 class Locked(FullDisk):
     """A database that another program holds until it lets go."""
 
@@ -244,6 +250,84 @@ async def test_that_nothing_is_stored_in_time_is_a_fault_before_the_database_say
         await inbox.accept(arrival("1.1"))
         assert await inbox.find_fault() is None
     assert len(engine.submitted) == 1
+
+
+class Slow(FullDisk):
+    """A database that waits at a place of each transaction, for as long as a test lets it."""
+
+    def __init__(self, database: Database, place: str) -> None:
+        super().__init__(database)
+        self.place = place
+        self.is_there = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        await self._stand("begin")
+        async with self._database.transaction() as tx:
+            yield SlowStatements(tx, self) if self.place == "statement" else tx  # type: ignore[misc]
+            await self._stand("commit")
+
+    async def _stand(self, place: str) -> None:
+        if place == self.place:
+            self.is_there.set()
+            await self.let_go.wait()
+
+
+class SlowStatements:
+    """A connection that waits at its first statement."""
+
+    def __init__(self, tx: AsyncConnection, database: Slow) -> None:
+        self._tx = tx
+        self._slow = database
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
+
+    async def execute(self, *arguments: Any) -> Any:
+        await self._slow._stand("statement")
+        return await self._tx.execute(*arguments)
+
+
+async def texts_stored(database: Database) -> list[tuple[str, str]]:
+    async with database.transaction() as tx:
+        stored = await tx.execute(select(schema.inbox.c.kind, schema.inbox.c.event_id).order_by(schema.inbox.c.id))
+        return [(row.kind, row.event_id) for row in stored]
+
+
+@pytest.mark.parametrize("place", ["begin", "statement"])
+async def test_a_press_that_was_refused_is_never_stored_and_a_message_is_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Slack delivers a message again. Whoever presses sees an error, and presses again."""
+    monkeypatch.setattr("bot.ingest.inbox.ACCEPT_SECONDS", 0.02)
+    slow, engine = Slow(database, place), Engine()
+    first = [pressed("EvFirst", "esc.human"), arrival("1.1", event_id="EvMessage"), pressed("EvSecond", "fb.score")]
+    async with running(slow, engine) as inbox:
+        told = await asyncio.gather(*(inbox.accept(each) for each in first), return_exceptions=True)
+        slow.let_go.set()
+        monkeypatch.setattr("bot.ingest.inbox.ACCEPT_SECONDS", patience(10.0))
+        for again in (arrival("1.1", event_id="EvMessage"), pressed("EvAgain", "esc.human")):
+            await inbox.accept(again)
+    assert [type(each) for each in told] == [StoreUnavailable] * 3
+    assert await texts_stored(database) == [("message", "EvMessage"), ("interaction", "EvAgain")]
+    assert len(engine.submitted) == 2
+
+
+async def test_a_press_whose_transaction_is_being_committed_waits_for_that(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.ingest.inbox.ACCEPT_SECONDS", 0.02)
+    monkeypatch.setattr("bot.ingest.inbox.COMMIT_SECONDS", patience(10.0))
+    slow, engine = Slow(database, "commit"), Engine()
+    async with running(slow, engine) as inbox:
+        accepted = asyncio.create_task(inbox.accept(pressed("EvPress", "esc.human")))
+        await slow.is_there.wait()
+        done, _ = await asyncio.wait({accepted}, timeout=0.1)
+        slow.let_go.set()
+        await accepted
+    assert not done
+    assert await texts_stored(database) == [("interaction", "EvPress")]
 
 
 async def test_a_database_that_is_away_is_one_line_with_the_reason(
