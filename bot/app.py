@@ -30,6 +30,7 @@ from bot.actions.judging import Judging
 from bot.actions.messages import ActionMessages
 from bot.actions.policy_file import NO_POLICY, Policy, read_policy
 from bot.actions.preparing import Preparing
+from bot.actions.shop_events import ShopEvents
 from bot.actions.stepping import ActionStepping
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
@@ -214,6 +215,8 @@ class App:
     queue: Queue
     assignment: Assignment
     actions: ActionRunner | None
+    shop_events: ShopEvents | None
+    """None if the shop sends none."""
     runs: ProcedureRuns | None
     replication: IndexReplication | None
     """Keeps the knowledge bases of several machines the same. None if there is only one machine."""
@@ -353,6 +356,7 @@ async def open_app(
             cases.queue,
             cases.assignment,
             actions.runner if actions else None,
+            actions.shop_events if actions else None,
             actions.procedures if actions else None,
             help_center.replication,
             help_center.publishing,
@@ -553,6 +557,8 @@ class ActionParts:
     preparing: Preparing
     runner: ActionRunner
     deciding: Deciding
+    shop_events: ShopEvents | None
+    """None if the shop sends none."""
     procedures: ProcedureRuns | None
     """None without any."""
 
@@ -575,7 +581,8 @@ def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts)
         runs = ProcedureRuns(
             opened.database, opened.clock, opened.procedures.current, preparing, cases, identify, opened.metrics
         )
-    return ActionParts(preparing, runner, deciding, runs)
+    events = ShopEvents(opened.database, opened.clock, runner) if settings.shop_webhook_secret else None
+    return ActionParts(preparing, runner, deciding, events, runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -927,6 +934,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
             _start(app.background, app.assignment.run())
             if app.actions is not None:
                 _start(app.background, app.actions.run())
+            if app.shop_events is not None:
+                _start(app.background, app.shop_events.run())
             if app.runs is not None:
                 _start(app.background, app.runs.run())
             _start(app.background, warm_up(app.models))
@@ -1020,6 +1029,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
         return socket is None or await socket.is_ready()
 
     serving.missing, serving.degraded, serving.door = missing, impaired, app.door
+    serving.shop_events = app.shop_events
     serving.left_out = app.models.left_out
     try:
         if socket is not None:
@@ -1042,6 +1052,7 @@ async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> Asyn
         metrics=metrics if settings.metrics_port is None else None,
         takes_events=role != "work" and settings.slack_app_token is None,
         signing_secret=secret(settings.slack_signing_secret),
+        shop_secret=settings.shop_webhook_key if role != "work" else b"",
     )
     async with AsyncExitStack() as stack:
         runner = await _serve(stack, routes, settings.host, settings.port, name="PORT")

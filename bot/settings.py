@@ -4,6 +4,7 @@ The variable is the field's name in capitals. An empty variable counts as unset.
 all faults at once and never shows a value, so that no token ends up in a terminal or a log.
 """
 
+import base64
 import glob
 import re
 from collections.abc import Mapping
@@ -122,6 +123,22 @@ def _token(prefix: str, where: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _webhook_secret(value: SecretStr) -> SecretStr:
+    if not WEBHOOK_KEY_BYTES[0] <= len(_webhook_key(value)) <= WEBHOOK_KEY_BYTES[1]:
+        raise ValueError("must be whsec_ and 24 to 64 bytes in base64: echo whsec_$(openssl rand -base64 32)")
+    return value
+
+
+def _webhook_key(value: SecretStr) -> bytes:
+    """The bytes of a secret of Standard Webhooks. Empty if it is none."""
+    prefix, _, key = value.get_secret_value().partition("_")
+    try:
+        return base64.b64decode(key, validate=True) if prefix == "whsec" else b""
+    except ValueError:
+        return b""
+
+
+WEBHOOK_KEY_BYTES = (24, 64)
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 _PRIORITIES = ("high", "medium", "low")
 _LONGEST_MINUTES = 10_080
@@ -201,6 +218,8 @@ class Settings(BaseModel):
     """The bearer token for `SHOP_URL`."""
     shop_file: Path | None = None
     """A YAML file that says how to reach the shop (connect-your-shop.md), instead of `SHOP_URL`."""
+    shop_webhook_secret: Annotated[SecretStr, AfterValidator(_webhook_secret)] | None = None
+    """`whsec_…`: the shop signs with it at `POST /hooks/shop` that an order has changed (shop-api.md). Unset: off."""
     data_dir: Path = Path("data")
     """Where the database and the knowledge base's index live; made when missing."""
     database_url: str | None = Field(default=None, repr=False)
@@ -343,6 +362,11 @@ class Settings(BaseModel):
         return bool(self.shop_url or self.shop_file)
 
     @property
+    def shop_webhook_key(self) -> bytes:
+        """The key with which the shop signs its events; empty if it sends none."""
+        return _webhook_key(self.shop_webhook_secret) if self.shop_webhook_secret else b""
+
+    @property
     def is_shop_unprotected(self) -> bool:
         """Whether the shop's token and orders go to another machine by plain HTTP."""
         parts = urlsplit(self.shop_url or "")
@@ -445,6 +469,8 @@ def _missing(given: Mapping[str, str], environ: Mapping[str, str], *, listening:
         faults.append("SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) is missing: one of them is needed")
     if "shop_url" in given and "shop_token" not in given:
         faults.append("SHOP_TOKEN is missing: SHOP_URL is set, and the shop wants a bearer token")
+    if "shop_webhook_secret" in given and not {"shop_url", "shop_file"} & given.keys():
+        faults.append("SHOP_URL or SHOP_FILE is missing: SHOP_WEBHOOK_SECRET is set, and there is no shop to look at")
     if "procedures_path" in given and not {"shop_url", "shop_file"} & given.keys():
         faults.append("SHOP_URL or SHOP_FILE is missing: PROCEDURES_PATH is set, and procedures are about orders")
     faults += _model_faults(given)

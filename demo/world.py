@@ -20,6 +20,7 @@ from demo.house.server import House, open_house
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
 from demo.ports import free_port
 from demo.program import Program
+from demo.shop.events import Webhook
 from demo.shop.faults import Fault
 from demo.shop.server import Call, Shop, open_shop
 from demo.tour import build_tour
@@ -105,7 +106,11 @@ class World:
             "page": self.page,
             "slack": addresses(self.workspace),
             "model": model,
-            "shop": {"url": self.shop.url, "token": self.shop.token if isinstance(self.shop, Shop) else ""},
+            "shop": {
+                "url": self.shop.url,
+                "token": self.shop.token if isinstance(self.shop, Shop) else "",
+                "webhook_secret": self.program.environment.get("SHOP_WEBHOOK_SECRET", ""),
+            },
             "bot": {
                 "pid": self.program.pid,
                 "url": self.program.health.removesuffix("/healthz"),
@@ -149,12 +154,13 @@ async def open_world(
         log=data / "frontdesk.log",
         health=f"http://127.0.0.1:{health_port}/healthz",
     )
+    webhook = Webhook(f"http://127.0.0.1:{health_port}/hooks/shop")
     async with AsyncExitStack() as stack:
         shop: Shop | House
         if shop_kind == "house":
             shop = await stack.enter_async_context(open_house())
         else:
-            shop = await stack.enter_async_context(open_shop())
+            shop = await stack.enter_async_context(open_shop(webhook=webhook))
         changed = shop if isinstance(shop, Shop) else None
         try:
             workspace = await stack.enter_async_context(
@@ -184,6 +190,7 @@ async def open_world(
             "DESK_FILE": str(desk),
             "POLICY_PATH": str(policy),
             **({"PROCEDURES_PATH": str(procedures)} if procedures else {}),
+            **({"SHOP_WEBHOOK_SECRET": webhook.secret} if changed else {}),
             **(extra or {}),
             "PORT": str(health_port),
         }

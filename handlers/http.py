@@ -1,4 +1,4 @@
-"""The aiohttp side: Slack's signed events (without Socket Mode), health and metrics.
+"""The aiohttp side: Slack's signed events (without Socket Mode), the shop's signed events, health and metrics.
 
 The server listens before all other parts exist, so that operators can see what a start waits for. `/livez` says that
 the process runs, and `/healthz` whether it serves.
@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
+from bot.actions.shop_events import ShopEvents
 from bot.alerts import Alerts
 from bot.telemetry import Metrics
 from handlers.door import Door, Unreadable, decode
+from handlers.hooks import SHOP_PATH, take_shop_events
 
 logger = logging.getLogger(__name__)
 
@@ -58,14 +60,21 @@ class Serving:
     """Returns the fields that models' servers refuse and are no longer sent, a line for each model."""
     door: Door | None = None
     """Receives events over HTTP. Until it is set they are answered 503, and Slack delivers them again."""
+    shop_events: ShopEvents | None = None
+    """Receives the shop's events. Until it is set they are answered 503, and the shop sends them again."""
 
 
 def build_web_app(
-    serving: Serving, *, metrics: Metrics | None, takes_events: bool, signing_secret: str = ""
+    serving: Serving,
+    *,
+    metrics: Metrics | None,
+    takes_events: bool,
+    signing_secret: str = "",
+    shop_secret: bytes = b"",
 ) -> web.Application:
     """Return the server's routes. With `takes_events` it accepts Slack's events, signed with `signing_secret`.
 
-    With `metrics` it also shows the metrics.
+    With `shop_secret` it accepts the shop's events, and with `metrics` it also shows the metrics.
     """
 
     async def live(_request: web.Request) -> web.Response:
@@ -86,6 +95,8 @@ def build_web_app(
         add_metrics(app, metrics)
     if takes_events:
         app.router.add_post(EVENTS_PATH, _events(serving, signing_secret))
+    if shop_secret:
+        app.router.add_post(SHOP_PATH, take_shop_events(lambda: serving.shop_events, shop_secret))
     return app
 
 

@@ -2,6 +2,7 @@
 
 run         look for what is due, until cancelled
 begin       carry out at once what a press has confirmed
+look_again  the shop says that the order has changed: end what no longer holds, ask about what has no answer
   _look     end offers in time, take over what a gone process was sending, carry out what is ready, ask about the rest
   _execute  read the order again, and send the request
   _send     mark it as leaving, send it, keep the answer
@@ -55,6 +56,9 @@ KEY_MARGIN_HOURS = 1.0
 """A shop's key counts as forgotten this much before the shop says that it forgets it."""
 COUNT_SECONDS = 15.0
 """The time between two counts of what has not ended, for the metrics."""
+ANSWER_PAUSE, SILENCE_PAUSE = 1.0, 30.0
+"""Seconds until an order is read again of which the shop says that it has changed: while a request is out to the shop,
+and when the shop does not answer."""
 LOOK_LEASE = 30.0
 """Seconds for which one process asks about an action. If it is gone, another asks then."""
 
@@ -109,6 +113,41 @@ class ActionRunner:
             _, left = await asyncio.wait(self._running.values(), timeout=seconds)
             for task in left:
                 task.cancel()
+
+    async def look_again(self, action: Action) -> float:
+        """Read the order of an action, because the shop says that it has changed.
+
+        Returns in how many seconds to look once more. 0: no more. Whatever it finds does not count among the questions
+        after which an action is stuck.
+        """
+        with contextlib.suppress(ActionMovedOn):
+            match action.state:
+                case "executing":
+                    return ANSWER_PAUSE
+                case "unknown":
+                    outcome = await self._outcome(action)
+                    if outcome.state in ("done", "partly", "refused"):
+                        await self._settle(action, outcome)
+                    return SILENCE_PAUSE if outcome.state == "unavailable" else 0.0
+            fault = await self._check_again(action)
+            if fault is not None and fault.state == "unavailable":
+                return SILENCE_PAUSE
+            if fault is not None and await self._is_shown(action):
+                await self._end_unsent(action, fault)
+        return 0.0
+
+    async def _end_unsent(self, action: Action, fault: Outcome) -> None:
+        """End it as at the moment of sending. Somebody who has not said yes is not asked anew."""
+        if action.state != "offered":
+            await self._settle_unsent(action, fault)
+            return
+        reason = "changed" if fault.reason == "changed" else "no_longer_allowed"
+        await self._step(action, lambda one: steps.withdraw(one, reason, now=self._now()), "ended")
+
+    async def _is_shown(self, action: Action) -> bool:
+        """Whether its customer has the preview. The turn that is about to show it has just read the order."""
+        async with self.stepping.database.reading() as tx:
+            return await outbox.by_key(tx, offer_key(action)) is not None
 
     async def _look(self) -> None:
         now = self.stepping.clock.now()
@@ -240,9 +279,8 @@ class ActionRunner:
 
         What staff prepared and the customer never saw is left to staff, who read that it was withdrawn.
         """
-        async with self.stepping.database.transaction() as tx:
-            if await outbox.by_key(tx, offer_key(action)) is None:
-                return
+        if not await self._is_shown(action):
+            return
         customer = await self.identify(action.customer)
         is_told = False
         if customer is not None:

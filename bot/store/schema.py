@@ -18,6 +18,7 @@ claim     what only one process does, such as sending to one channel; void when 
 alias     what a name points to now, for all processes: for example the generation of a knowledge base that is served
 action    a change of an order: what the customer was shown, who agreed, the request as it is sent, and what came of it
 action_vote  what staff decided about an action that needs their approval; append-only
+shop_event  of which order the shop said by itself that it has changed
 case_helper  the members of the team who help the owner of a case
 suggestion  suggested articles for the knowledge base, until staff decide
 pause     channels in which staff have paused the assistant
@@ -579,6 +580,19 @@ procedure_run = Table(
     Index("ix_procedure_run_customer", "customer"),
     Index("ix_procedure_run_ended_at", "ended_at"),
     sqlite_autoincrement=True,
+)
+
+shop_event = Table(
+    "shop_event",
+    metadata,
+    # The shop's id of the delivery. It is the same when it is sent once more.
+    Column("id", String(200), primary_key=True),
+    # As `action.subject`.
+    Column("subject", String(160), nullable=False),
+    Column("received_at", Float, nullable=False),
+    # When somebody looks at it next. NULL: somebody did.
+    Column("due", Float),
+    Index("ix_shop_event_due", "due"),
 )
 
 audit = Table(

@@ -117,6 +117,7 @@ class Clerk:
         if order:
             refresh(self._records, order)
             order["revision"] = str(int(order["revision"]) + 1)
+            self._records.on_change(order["id"])
         outcome: Json = {"state": "done", "reference": f"C-{_FIRST_REFERENCE + len(self._records.ledger)}"}
         if plan.money and not plan.is_later:
             outcome["money"] = {"amount": plan.money, "currency": self.currency}

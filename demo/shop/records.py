@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,8 @@ class Records:
     """Order -> the order as it was before its last change."""
     ledger: list[Json] = field(default_factory=list)
     """Every change that took effect, in order."""
+    on_change: Callable[[str], None] = lambda order: None
+    """Is told of each order that changes."""
 
     def orders_of(self, customer: str) -> list[Json]:
         """Newest first."""

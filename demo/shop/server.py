@@ -4,7 +4,7 @@ GET  /customers?email=        GET /customers/{id}/orders        GET /customers/{
 GET  /orders/{id}             GET /parcels/{tracking}           GET /products/{id}
 GET  /capabilities            POST /quotes                      POST /actions            GET /actions/{key}
 POST /_local/fault            {"kind": …, "times": 1, "seconds": 3, "path": "/orders"}
-POST /_local/order            {"id": …, "status": …}, as the warehouse would change it
+POST /_local/order            {"id": …, "status": …}, as the warehouse would change it; "told": false sends no event
 GET  /_local/digest           a hash over everything: equal ones say that nothing has changed
 GET  /_local/calls            what was asked, in order, with the keys
 """
@@ -13,8 +13,8 @@ import hmac
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from aiohttp import web
 
 from demo.ports import listening
 from demo.shop.acting import Acting
+from demo.shop.events import Webhook, sending
 from demo.shop.faults import FAULT, KINDS, Fault, Handler, misbehave, refusal
 from demo.shop.records import Json, Records, refresh
 from demo.shop.seed import seed
@@ -93,13 +94,20 @@ async def open_shop(
     now: datetime | None = None,
     has_actions: bool = True,
     has_quotes: bool = True,
+    webhook: Webhook | None = None,
 ) -> AsyncIterator[Shop]:
     """Serve a freshly seeded shop; port 0 takes a free one, no token makes one up.
 
     Without `has_actions` it answers the look-ups alone, and without `has_quotes` it does not say what an action costs.
+    With a `webhook` it says there by itself which orders change.
     """
     records = seed(now or datetime.now(UTC))
-    async with Acting(records, has_quotes=has_quotes) as actions:
+    if webhook:
+        records = replace(records, on_change=webhook.tell)
+    async with (
+        Acting(records, has_quotes=has_quotes) as actions,
+        sending(webhook) if webhook else nullcontext(),
+    ):
         shop = Shop("", token or secrets.token_urlsafe(24), records, actions)
         async with listening(_app(shop, has_actions=has_actions), host=host, port=port) as shop.url:
             yield shop
@@ -253,6 +261,8 @@ def _change_order(shop: Shop) -> Handler:
         order["status"] = status
         order["revision"] = str(int(order["revision"]) + 1)
         refresh(shop.records, order)
+        if wanted.get("told", True):
+            shop.records.on_change(order["id"])
         return web.json_response(order)
 
     return change

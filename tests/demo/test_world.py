@@ -69,6 +69,7 @@ async def test_the_product_gets_the_documented_settings_and_nothing_of_the_calle
             "POLICY_PATH": str(ROOT / "demo" / "policy.yml"),
             "SHOP_URL": world.shop.url,
             "SHOP_TOKEN": world.shop.token,
+            "SHOP_WEBHOOK_SECRET": about["environment"]["SHOP_WEBHOOK_SECRET"],
             "DATA_DIR": str(tmp_path),
             "DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path}/frontdesk.db",
             "KB_PATH": str(PAGES),

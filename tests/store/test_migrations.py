@@ -20,8 +20,8 @@ from bot.store.schema import metadata
 from tests.doubles.postgres import Postgres
 from tests.store.preliminary import create_preliminary
 
-BEFORE, NEWEST = "0010", "0022"
-NEWER = frozenset({"action", "action_vote", "procedure_run", "daily", "desk", "away"})
+BEFORE, NEWEST = "0010", "0023"
+NEWER = frozenset({"action", "action_vote", "procedure_run", "daily", "desk", "away", "shop_event"})
 """The tables that a preliminary database does not have."""
 """The last preliminary schema, and today's."""
 FOLLOWING: dict[str, Any] = {

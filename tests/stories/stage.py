@@ -101,6 +101,7 @@ def worker_environment(world: World, *, kb: Path | None = None) -> dict[str, str
         "OPENAI_API_KEY": world.ready["model"]["key"],
         "SHOP_URL": world.ready["shop"]["url"],
         "SHOP_TOKEN": world.ready["shop"]["token"],
+        "SHOP_WEBHOOK_SECRET": world.ready["shop"]["webhook_secret"],
     }
 
 

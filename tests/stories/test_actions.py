@@ -105,6 +105,14 @@ async def test_a_message_that_is_deleted_takes_its_question_with_it(world: World
     await world.until(is_withdrawn, what="the preview without buttons", channel=preview.channel)
 
 
+async def test_an_offer_ends_when_the_shop_says_that_the_order_changed_elsewhere(world: World) -> None:
+    asked, preview = await offered(world)
+    await world.shop_changes(ORDER, status="shipped", is_told=True)
+    now = await becomes(world, asked, preview, said("action_withdrawn_changed"))
+    assert "act.yes" not in now.buttons
+    await world.shop_changes(ORDER, status="processing")
+
+
 async def test_a_person_who_is_called_takes_the_matter_over(world: World) -> None:
     asked, preview = await offered(world)
     await world.customer.says("I want to talk to a person", to=asked)

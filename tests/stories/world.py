@@ -376,9 +376,9 @@ class World:
         """Break something in the shop; see demo/shop/faults.py."""
         await self._shop("POST", "_local/fault", fault)
 
-    async def shop_changes(self, order: str, *, status: str) -> None:
-        """Change an order as the warehouse would."""
-        await self._shop("POST", "_local/order", {"id": order, "status": status})
+    async def shop_changes(self, order: str, *, status: str, is_told: bool = False) -> None:
+        """Change an order as the warehouse would. `is_told`: the shop sends an event about it."""
+        await self._shop("POST", "_local/order", {"id": order, "status": status, "told": is_told})
 
     async def shop_order(self, number: str) -> Json:
         """An order as the shop has it."""

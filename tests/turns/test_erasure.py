@@ -85,7 +85,7 @@ IMPERSONAL = {
     *("file_copy.post", "file_copy.source", "file_copy.copy"),
     *("spending.key", "spending.team", "spending.thread", "summary.thread", "summary.through"),
     *("suggestion.key", "pause.channel", "feedback.subject", "desk.channel", "desk.ts", "desk.shown"),
-    "action.undoes",
+    *("action.undoes", "shop_event.id", "shop_event.subject"),
     # Words of closed lists, and names of agents, models, documents and steps.
     *("inbox.kind", "inbox.state", "inbox.reason", "inbox.interrupt", "thread.agent", "thread.language"),
     *("turn.agent", "turn.ended", "turn.reason", "turn.sources", "journal.name", "case_.member_type", "case_.language"),
