@@ -189,6 +189,8 @@ class Quote:
     irreversible: bool = False
     computed: bool = False
     """True if our code computed it, since the shop gives no quotes."""
+    terms: Mapping[str, Any] = field(default_factory=dict)
+    """What the connector needs besides to render the request, such as the payments to refund. It is never shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,8 @@ class Order:
     refunded: Money | None = None
     payments: tuple[PaymentMethod, ...] = ()
     address: Address | None = None
+    raw_id: str = ""
+    """The shop's internal id, if it is another than the number that people see. Only its connector reads it."""
 
 
 @dataclass(frozen=True, slots=True)

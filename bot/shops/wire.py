@@ -166,7 +166,9 @@ class _Article(Wire):
         )
 
 
-class _Address(Wire):
+class AddressAnswer(Wire):
+    """Where an order goes."""
+
     name: _Line
     line1: _Line
     city: Short
@@ -176,6 +178,7 @@ class _Address(Wire):
     postal_code: Short = ""
 
     def read(self) -> Address:
+        """The address, without the form of the answer."""
         return Address(self.name, self.line1, self.city, self.country, self.line2, self.region, self.postal_code)
 
 
@@ -215,7 +218,8 @@ class OrderAnswer(Wire):
     refundable: MoneyAnswer | None = None
     refunded: MoneyAnswer | None = None
     payments: Annotated[tuple[PaymentMethodAnswer, ...], Field(max_length=20)] = ()
-    address: _Address | None = None
+    address: AddressAnswer | None = None
+    raw_id: Annotated[str, Field(pattern=f"^({RECORD_ID})?$")] = ""
 
     @model_validator(mode="after")
     def _names_each_line_or_none(self) -> Self:
@@ -243,6 +247,7 @@ class OrderAnswer(Wire):
             refunded=read_or_none(self.refunded),
             payments=tuple(payment.read() for payment in self.payments),
             address=self.address.read() if self.address else None,
+            raw_id=self.raw_id,
         )
 
 

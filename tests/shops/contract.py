@@ -97,6 +97,21 @@ class Stand:
     """What the double does again if it is sent again."""
     reads_back: bool = False
     """Whether the connector finds an outcome by reading the order, and not by the key."""
+    break_action_with: Callable[[Fault], None] | None = None
+    """Make the double misbehave at the next request that changes something. None: at the next request of any kind."""
+    quote_refuses: bool = False
+    """Whether what the shop does not do is refused before it is offered, by the connector."""
+
+    def break_action(self, fault: Fault) -> None:
+        """Make the double misbehave at the request of the next action."""
+        (self.break_action_with or self.break_with)(fault)
+
+    async def quoted(self, kind: ActionKind, order: Order, arguments: Arguments) -> tuple[Quote, str]:
+        """The quote, or the reason why there is none."""
+        try:
+            return await self.shop.quote(CUSTOMER_A, kind, order, arguments), ""
+        except NotSupported as refused:
+            return Quote(None), refused.reason
 
     def skip_unless(self, kind: ActionKind) -> None:
         """Skip a test of a kind that the double does not have."""
@@ -207,8 +222,14 @@ class ConnectorContract:
     ) -> None:
         stand.skip_unless(kind)
         before = stand.digest()
+        if kind == "refund" and not arguments.reason and not (await stand.shop.kinds())[kind].needs_reason:
+            pytest.skip("it refunds without a reason")
         order = await stand.shop.get_order(CUSTOMER_A, arguments.order) or await a_missing_order(stand, arguments)
-        request = stand.shop.render(CUSTOMER_A, kind, order, arguments, quote=Quote(None), key=str(uuid4()))
+        quote, said = await stand.quoted(kind, order, arguments) if stand.quote_refuses else (Quote(None), "")
+        if said:
+            assert said == reason
+            return
+        request = stand.shop.render(CUSTOMER_A, kind, order, arguments, quote=quote, key=str(uuid4()))
         assert await stand.shop.send(request) == Outcome("refused", reason=reason)  # type: ignore[arg-type]
         assert (stand.digest(), stand.changes()) == (before, [])
 
@@ -286,7 +307,7 @@ class ConnectorContract:
         self, stand: Stand, fault: str
     ) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
-        stand.break_with(Fault(fault))
+        stand.break_action(Fault(fault))
         assert await action.send() == Outcome("unknown")
         assert await action.outcome() == Outcome("not_found")
         assert (await action.send()).state == "done"
@@ -297,7 +318,7 @@ class ConnectorContract:
         self, stand: Stand, fault: str
     ) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
-        stand.break_with(Fault(fault))
+        stand.break_action(Fault(fault))
         assert await action.send() == Outcome("unknown")
         found = await action.outcome()
         assert (found.state, found.money) == ("done", None if stand.reads_back else action.quote.money)
@@ -318,20 +339,20 @@ class ConnectorContract:
             pytest.skip("it answers for the whole")
         lines = (LineQuantity("1", 1), LineQuantity("2", 2))
         action = await stand.prepare("return_items", Arguments(order="ORD-31415", lines=lines, reason="other"))
-        stand.break_with(Fault("half"))
+        stand.break_action(Fault("half"))
         partly = await action.send()
         assert (partly.state, partly.lines) == ("partly", ("1",))
         assert await action.outcome() == partly
 
     async def test_an_order_that_changed_since_is_left_alone(self, stand: Stand) -> None:
         action = await stand.prepare("cancel_order", EVERY_KIND["cancel_order"])
-        stand.break_with(Fault("changed"))
+        stand.break_action(Fault("changed"))
         assert await action.send() == Outcome("refused", reason="changed")
         assert stand.changes() == []
 
     async def test_a_shop_that_still_works_on_it_is_waited_for(self, stand: Stand) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
-        stand.break_with(Fault("in_progress", seconds=0.3))
+        stand.break_action(Fault("in_progress", seconds=0.3))
         assert await action.send() == Outcome("in_progress")
         assert await action.outcome() == Outcome("not_found" if stand.reads_back else "in_progress")
         assert (await action.ends()).state == "done"
@@ -339,7 +360,7 @@ class ConnectorContract:
 
     async def test_a_slow_shop_may_act_after_we_stopped_waiting(self, stand: Stand) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
-        stand.break_with(Fault("slow", seconds=2.5))
+        stand.break_action(Fault("slow", seconds=2.5))
         assert await action.send() == Outcome("unknown")
         found = await action.ends()
         assert found.state == "done"
@@ -348,7 +369,7 @@ class ConnectorContract:
 
     async def test_an_order_that_is_read_too_early_does_not_hide_what_was_done(self, stand: Stand) -> None:
         action = await stand.prepare("cancel_order", EVERY_KIND["cancel_order"])
-        stand.break_with(Fault("act_then_500"))
+        stand.break_action(Fault("act_then_500"))
         stand.break_with(Fault("stale", path="/orders"))
         await action.send()
         assert await stand.shop.get_order(CUSTOMER_A, "ORD-67890") == action.order
@@ -364,12 +385,12 @@ class ConnectorContract:
             stand.break_with(Fault("foreign"))
             assert await action.outcome() == Outcome("unknown")
             return
-        stand.break_with(Fault("foreign", times=2))
+        stand.break_action(Fault("foreign", times=2))
         assert [await action.send(), await action.outcome()] == [Outcome("unknown")] * 2
 
     async def test_a_request_that_is_cancelled_is_not_swallowed(self, stand: Stand) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
-        stand.break_with(Fault("hang"))
+        stand.break_action(Fault("hang"))
         asked = stand.requests()
         sending = asyncio.create_task(action.send())
         async with asyncio.timeout(10):

@@ -89,18 +89,26 @@ def open_credentials(auth: Auth, secrets: Mapping[str, SecretStr], transport: Tr
 
     match auth:
         case NoAuth():
-            return _Fixed({})
+            return FixedHeaders({})
         case BearerAuth():
-            return _Fixed({"Authorization": f"Bearer {secret(auth.token)}"})
+            return FixedHeaders({"Authorization": f"Bearer {secret(auth.token)}"})
         case BasicAuth():
-            return _Fixed({"Authorization": _basic(secret(auth.user), secret(auth.password) if auth.password else "")})
+            return FixedHeaders(
+                {"Authorization": _basic(secret(auth.user), secret(auth.password) if auth.password else "")}
+            )
         case NamedAuth(kind="query"):
             return _Query(auth.name, secret(auth.value))
         case NamedAuth():
-            return _Fixed({auth.name: secret(auth.value)})
+            return FixedHeaders({auth.name: secret(auth.value)})
         case OAuthAuth():
             url = secret(auth.token_url) if auth.token_url in secrets else auth.token_url
-            return _ClientCredentials(auth, URL(url), secret(auth.client_id), secret(auth.client_secret), transport)
+            client, password = secret(auth.client_id), secret(auth.client_secret)
+            form, headers = {"scope": auth.scope, "audience": auth.audience}, {}
+            if auth.send == "header":
+                headers["Authorization"] = _basic(quote_plus(client), quote_plus(password))
+            else:
+                form |= {"client_id": client, "client_secret": password}
+            return ClientCredentials(URL(url), form, transport, headers=headers)
         case HmacAuth():
             return _Signed(auth, secret(auth.secret))
 
@@ -129,13 +137,17 @@ def _basic(user: str, password: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fixed:
+class FixedHeaders:
+    """The same headers in every request."""
+
     headers: Mapping[str, str]
 
     async def sign(self, request: Outgoing) -> Outgoing:
+        """See Credentials."""
         return replace(request, headers={**request.headers, **self.headers})
 
     def forget(self) -> bool:
+        """See Credentials. There are no others."""
         return False
 
 
@@ -177,38 +189,48 @@ class _Signed:
         return False
 
 
-class _ClientCredentials:
+class ClientCredentials:
     """A token of the client itself, renewed before it ends. All requests wait for one renewal."""
 
-    def __init__(self, auth: OAuthAuth, url: URL, client: str, secret: str, transport: Transport) -> None:
-        self._auth = auth
+    def __init__(
+        self,
+        url: URL,
+        form: Mapping[str, str],
+        transport: Transport,
+        *,
+        headers: Mapping[str, str] | None = None,
+        token_header: str = "",
+    ) -> None:
+        """`form` and `headers` prove to the token server at `url` who asks.
+
+        The token goes into `token_header`. Without one it is a bearer token.
+        """
         self._url = url
-        self._client = client
-        self._secret = secret
+        self._form = {"grant_type": "client_credentials", **form}
+        self._headers = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
+        self._token_header = token_header
         self._transport = transport
         self._token = ""
         self._until = 0.0
         self._renewing = asyncio.Lock()
 
     async def sign(self, request: Outgoing) -> Outgoing:
+        """See Credentials."""
         async with self._renewing:
             if time.monotonic() >= self._until:
                 await self._renew()
+            if self._token_header:
+                return request.with_header(self._token_header, self._token)
             return request.with_header("Authorization", f"Bearer {self._token}")
 
     def forget(self) -> bool:
+        """See Credentials."""
         self._until = 0.0
         return True
 
     async def _renew(self) -> None:
-        form = {"grant_type": "client_credentials", "scope": self._auth.scope, "audience": self._auth.audience}
-        headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        if self._auth.send == "header":
-            headers["Authorization"] = _basic(quote_plus(self._client), quote_plus(self._secret))
-        else:
-            form |= {"client_id": self._client, "client_secret": self._secret}
-        body = urlencode({name: value for name, value in form.items() if value}).encode()
-        reply = await self._transport.ask("POST", self._url, headers=headers, body=body)
+        body = urlencode({name: value for name, value in self._form.items() if value}).encode()
+        reply = await self._transport.ask("POST", self._url, headers=self._headers, body=body)
         if reply.status in (400, 401, 403):
             raise ShopRefuses(f"the token server refuses the client with status {reply.status}")
         answer = read_json(reply.body) if reply.status == 200 else None
