@@ -34,7 +34,7 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 
 install: $(VENV)/.runtime  ## the environment with the locked packages and the frontdesk command
 
-demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop and Frontdesk; open the page's address (SHOP=house for another shop)
+demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop and Frontdesk; open the page's address (SHOP=house or SHOP=shopify for another shop)
 	@exec $(BIN)/python -m demo $(if $(SHOP),--shop $(SHOP))
 
 test: $(VENV)/.dev  ## every test that needs only Python, six files at a time: most of them wait

@@ -56,6 +56,7 @@ from bot.shops.actions import Shop
 from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.rest import open_rest_shop
 from bot.shops.shop_file import open_shop_file, unprotected
+from bot.shops.shopify.shop import ShopifyShop
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.api.transport import Identity
 from bot.slack.client import SlackClient, open_slack_client
@@ -508,6 +509,8 @@ async def _meet_shop(settings: Settings) -> list[str]:
     address, credentials = ("SHOP_FILE", "SHOP_FILE") if settings.shop_file else ("SHOP_URL", "SHOP_TOKEN")
     try:
         async with open_shop(settings) as shop:
+            if isinstance(shop, ShopifyShop) and (missing := await shop.missing_scopes()):
+                return [f"SHOP_FILE: the token of Shopify lacks {', '.join(missing)}"]
             await shop.find_customer("nobody@example.com")
             await shop.kinds()
     except ConfigurationError as error:

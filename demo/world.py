@@ -23,6 +23,7 @@ from demo.program import Program
 from demo.shop.events import Webhook
 from demo.shop.faults import Fault
 from demo.shop.server import Call, Shop, open_shop
+from demo.shopify.server import ShopifyShop, open_shopify
 from demo.tour import build_tour
 from local_slack.manifest import read_manifest
 from local_slack.server import addresses, open_workspace
@@ -40,7 +41,9 @@ PROCEDURES = ROOT / "demo" / "procedures"
 """The playbooks of its support team."""
 HOUSE_FILE = ROOT / "demo" / "house" / "shop.yml"
 """How Frontdesk reaches the house system of demo/house."""
-SHOPS = ("shop", "house")
+SHOPIFY_FILE = ROOT / "demo" / "shopify" / "shop.yml"
+"""How Frontdesk reaches the stand-in for Shopify."""
+SHOPS = ("shop", "house", "shopify")
 SHOP_FAULTS = {
     "The shop makes the next change, and its answer is lost": "act_then_500",
     "The shop takes three seconds for its next answer": "slow",
@@ -85,7 +88,7 @@ class World:
     workspace: Workspace
     stand_in: StandIn | None
     """None: a real model answers."""
-    shop: Shop | House
+    shop: Shop | House | ShopifyShop
     program: Program
     notice: str
     """Who answers, for people to read."""
@@ -156,11 +159,14 @@ async def open_world(
     )
     webhook = Webhook(f"http://127.0.0.1:{health_port}/hooks/shop")
     async with AsyncExitStack() as stack:
-        shop: Shop | House
-        if shop_kind == "house":
-            shop = await stack.enter_async_context(open_house())
-        else:
-            shop = await stack.enter_async_context(open_shop(webhook=webhook))
+        shop: Shop | House | ShopifyShop
+        match shop_kind:
+            case "house":
+                shop = await stack.enter_async_context(open_house())
+            case "shopify":
+                shop = await stack.enter_async_context(open_shopify())
+            case _:
+                shop = await stack.enter_async_context(open_shop(webhook=webhook))
         changed = shop if isinstance(shop, Shop) else None
         try:
             workspace = await stack.enter_async_context(
@@ -194,8 +200,7 @@ async def open_world(
             **(extra or {}),
             "PORT": str(health_port),
         }
-        if changed is not None:
-            changed.on_call = lambda call: _note_call(workspace, call)
+        shop.on_call = lambda call: _note_call(workspace, call)
         program.on_asked = lambda what: workspace.note("act", what)
         stack.push_async_callback(program.stop)
         await program.start()
@@ -233,13 +238,15 @@ def _inherited(environ: Mapping[str, str], *, real_model: bool) -> dict[str, str
     return {name: environ[name] for name in names if environ.get(name)}
 
 
-def _shop_settings(shop: Shop | House) -> dict[str, str]:
+def _shop_settings(shop: Shop | House | ShopifyShop) -> dict[str, str]:
     if isinstance(shop, House):
         return {"SHOP_FILE": str(HOUSE_FILE), **shop.environment()}
+    if isinstance(shop, ShopifyShop):
+        return {"SHOP_FILE": str(SHOPIFY_FILE), **shop.environment()}
     return {"SHOP_URL": shop.url, "SHOP_TOKEN": shop.token}
 
 
-def _settings(workspace: Workspace, shop: Shop | House, stand_in: StandIn | None) -> dict[str, str]:
+def _settings(workspace: Workspace, shop: Shop | House | ShopifyShop, stand_in: StandIn | None) -> dict[str, str]:
     """The documented variables; PYTHONPATH because `-P` keeps the current folder out."""
     settings = {
         "PYTHONPATH": str(ROOT),

@@ -19,6 +19,7 @@ from bot.shops.declared.file import Secret
 from bot.shops.declared.reading import SETTING, address_fault, read_connector
 from bot.shops.declared.shop import open_declared_shop
 from bot.shops.rest import open_rest_shop
+from bot.shops.shopify.shop import App, ShopifyShop, open_shopify
 
 SIZE_LIMIT = 65_536
 """The most bytes of a file."""
@@ -42,6 +43,25 @@ class RestConnector(Part):
     insecure: bool = False
 
 
+class ShopifyConnector(Part):
+    """A shop at Shopify (docs/guides/shopify.md)."""
+
+    kind: Literal["shopify"]
+    url: Annotated[str, Field(max_length=500)]
+    """Such as `https://fernwick.myshopify.com`, or `env:NAME` for a variable with the address."""
+    token: Secret | None = None
+    """A token that does not end, of an app that was made in the shop's admin. Otherwise the shop's own app signs in."""
+    client_id: Secret | None = None
+    client_secret: Secret | None = None
+    returns: Literal["request", "create"] = "request"
+    """Whether a return waits for the shop's approval, or is open at once."""
+
+    @property
+    def secrets(self) -> dict[str, str | None]:
+        """The references to secrets, by their fields."""
+        return {"token": self.token, "client_id": self.client_id, "client_secret": self.client_secret}
+
+
 class Serves(Part):
     """Which connector serves what. The shop's customers are those of one connector, so it serves all for now."""
 
@@ -56,7 +76,8 @@ class ShopFile(Part):
     """The connectors."""
 
     connectors: Annotated[
-        Mapping[Name, Annotated[HttpConnector | RestConnector, Field(discriminator="kind")]], Field(min_length=1)
+        Mapping[Name, Annotated[HttpConnector | RestConnector | ShopifyConnector, Field(discriminator="kind")]],
+        Field(min_length=1),
     ]
     serves: Serves
 
@@ -81,6 +102,33 @@ async def open_shop_file(path: Path, *, environ: Mapping[str, str]) -> AsyncIter
                 raise ConfigurationError([f"{SETTING}: {path}: {token} is missing, empty or not readable"]) from None
             async with open_rest_shop(url, secret) as rest:
                 yield rest
+        case ShopifyConnector() as shopify:
+            async with _open_shopify(shopify, environ, place=f"{SETTING}: {path}") as shop:
+                yield shop
+
+
+@asynccontextmanager
+async def _open_shopify(
+    connector: ShopifyConnector, environ: Mapping[str, str], *, place: str
+) -> AsyncIterator[ShopifyShop]:
+    found: dict[str, str] = {}
+    faults = []
+    for name, reference in {"url": connector.url, **connector.secrets}.items():
+        try:
+            found[name] = read_secret(reference, environ) if reference and _is_reference(reference) else reference or ""
+        except (OSError, ValueError):
+            faults.append(f"{place}: {reference} is missing, empty or not readable")
+    if not faults and (fault := address_fault(found["url"], is_insecure=False)):
+        faults.append(f"{place}: url {fault}")
+    if faults:
+        raise ConfigurationError(faults)
+    access = found["token"] or App(found["client_id"], found["client_secret"])
+    async with open_shopify(found["url"], access, asks_first=connector.returns == "request") as shop:
+        yield shop
+
+
+def _is_reference(text: str) -> bool:
+    return text.startswith(("env:", "file:/"))
 
 
 def secrets_of(path: Path, *, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -90,6 +138,10 @@ def secrets_of(path: Path, *, environ: Mapping[str, str]) -> tuple[str, ...]:
         for connector in read_shop_file(path).connectors.values():
             if isinstance(connector, RestConnector):
                 found[connector.token] = read_secret(connector.token, environ)
+                continue
+            if isinstance(connector, ShopifyConnector):
+                own = (connector.token, connector.client_secret)
+                found |= {reference: read_secret(reference, environ) for reference in own if reference}
                 continue
             file = read_connector(path.parent / connector.file)
             secrets = read_secrets(file, environ, setting=SETTING)
@@ -104,12 +156,14 @@ def unprotected(path: Path) -> list[str]:
     """The connectors that are allowed plain HTTP to another machine. Raises ConfigurationError as `read_shop_file`."""
     names = []
     for name, connector in read_shop_file(path).connectors.items():
-        insecure = (
-            connector.insecure
-            if isinstance(connector, RestConnector)
-            else read_connector(path.parent / connector.file).insecure
-        )
-        names += [name] if insecure else []
+        match connector:
+            case RestConnector():
+                is_insecure = connector.insecure
+            case HttpConnector():
+                is_insecure = read_connector(path.parent / connector.file).insecure
+            case _:
+                is_insecure = False
+        names += [name] if is_insecure else []
     return names
 
 
@@ -130,6 +184,16 @@ def _check(file: ShopFile) -> Iterator[tuple[KeyPath, str]]:
             fault = address_fault(connector.url, is_insecure=connector.insecure)
             if fault:
                 yield ("connectors", name, "url"), fault
+        if isinstance(connector, ShopifyConnector):
+            yield from _check_shopify(name, connector)
+
+
+def _check_shopify(name: str, connector: ShopifyConnector) -> Iterator[tuple[KeyPath, str]]:
+    if not _is_reference(connector.url) and (fault := address_fault(connector.url, is_insecure=False)):
+        yield ("connectors", name, "url"), fault
+    given = {field for field, reference in connector.secrets.items() if reference}
+    if given not in ({"token"}, {"client_id", "client_secret"}):
+        yield ("connectors", name), "needs either token, or client_id and client_secret"
 
 
 _FORMAT = FileFormat(

@@ -55,6 +55,8 @@ class House:
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     later: set["asyncio.Task[None]"] = field(default_factory=set)
+    on_call: Callable[[Call], None] = lambda call: None
+    """Is told of each call."""
 
     def add_fault(self, fault: Fault) -> None:
         """Let it happen from now on; "none" ends all others."""
@@ -143,7 +145,9 @@ def _logged(house: House) -> Any:
         finally:
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             key = request.headers.get("Idempotency-Key", "")
-            house.calls.append(Call(at, request.method, request.path_qs, key, status))
+            call = Call(at, request.method, request.path_qs, key, status)
+            house.calls.append(call)
+            house.on_call(call)
 
     return log
 

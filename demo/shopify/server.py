@@ -74,6 +74,8 @@ class ShopifyShop:
     """The name of each operation."""
     calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     later: set["asyncio.Task[None]"] = field(default_factory=set)
+    on_call: Callable[[Call], None] = lambda call: None
+    """Is told of each call."""
 
     @property
     def records(self) -> Any:
@@ -189,7 +191,9 @@ class _Door:
             response = await misbehave(fault, request, answer, double=_double)
         key = str((body.get("variables") or {}).get("key") or "")
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._shop.calls.append(Call(at, request.method, f"{request.path} {name}", key, response.status))
+        call = Call(at, request.method, f"{request.path} {name}", key, response.status)
+        self._shop.calls.append(call)
+        self._shop.on_call(call)
         return response
 
     def _fault(self, name: str, *, is_mutation: bool) -> Fault | None:

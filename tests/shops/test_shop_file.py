@@ -11,9 +11,11 @@ from bot.settings import load_settings
 from bot.shops.shop_file import open_shop_file, read_shop_file, secrets_of, unprotected
 from demo.house.server import open_house
 from demo.shop.server import open_shop
+from demo.shopify.server import open_shopify
 from tests.shops.contract import CUSTOMER_A
 
 HOUSE = Path("demo/house/shop.yml")
+SHOPIFY = Path("demo/shopify/shop.yml")
 REST = """\
 connectors: {{store: {{kind: rest, url: {url}, token: "env:TOKEN"}}}}
 serves: {{customers: store, orders: store}}
@@ -23,6 +25,26 @@ serves: {{customers: store, orders: store}}
 async def test_the_house_system_is_reached_by_its_files_alone() -> None:
     async with open_house() as house, open_shop_file(HOUSE, environ=house.environment()) as shop:
         assert await shop.find_customer("customer.a@example.com") == CUSTOMER_A
+
+
+async def test_a_shop_at_shopify_is_reached_by_its_app_and_what_its_token_lacks_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_shopify() as double:
+        async with open_shop_file(SHOPIFY, environ=double.environment()) as shop:
+            assert await shop.find_customer("customer.a@example.com") == CUSTOMER_A
+        with pytest.raises(ConfigurationError, match="env:SHOPIFY_CLIENT_SECRET is missing"):
+            async with open_shop_file(SHOPIFY, environ=double.environment() | {"SHOPIFY_CLIENT_SECRET": ""}):
+                pass
+        double.shopify.scopes.remove("write_returns")
+        environment = {"SHOP_FILE": str(SHOPIFY), **double.environment()}
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        faults = await check(load_settings(environment))
+        assert [fault for fault in faults if "SHOP_FILE" in fault] == [
+            "SHOP_FILE: the token of Shopify lacks write_returns"
+        ]
+        assert double.client_secret in secrets_of(SHOPIFY, environ=double.environment())
 
 
 async def test_a_shop_of_the_rest_contract_can_be_named_too(tmp_path: Path) -> None:
@@ -41,6 +63,11 @@ async def test_a_shop_of_the_rest_contract_can_be_named_too(tmp_path: Path) -> N
     [
         ("orders: store", "orders: other", "names other, which is not among the connectors"),
         ("kind: rest", "kind: gopher", "gopher"),
+        (
+            'kind: rest, url: https://shop.example.com, token: "env:TOKEN"',
+            "kind: shopify, url: env:URL",
+            "either token",
+        ),
         ("https://", "http://", "is http:// to another machine"),
         ("env:TOKEN", "hunter2", "has the wrong form"),
         ("connectors: {", "connectors: {idle: {kind: http, file: x.yml}, ", "serves nothing"),

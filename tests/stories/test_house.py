@@ -1,4 +1,4 @@
-"""The desk of a shop that Frontdesk knows from a file alone: orders are found, and one is cancelled."""
+"""The desk of a shop behind another connector: orders are found, and one is cancelled."""
 
 from collections.abc import AsyncIterator
 
@@ -12,12 +12,14 @@ from tests.stories.world import World, open_world
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    folder = tmp_path_factory.mktemp("house")
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=["house", pytest.param("shopify", marks=pytest.mark.long)]
+)
+async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    folder = tmp_path_factory.mktemp(request.param)
     rules = folder.parent / f"{folder.name}.yml"
     rules.write_text(RULES, "utf-8")
-    async with open_world(folder, pace=PACE, env={"POLICY_PATH": str(rules)}, shop="house") as opened:
+    async with open_world(folder, pace=PACE, env={"POLICY_PATH": str(rules)}, shop=request.param) as opened:
         yield opened
 
 
