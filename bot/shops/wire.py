@@ -219,7 +219,6 @@ class OrderAnswer(Wire):
     refunded: MoneyAnswer | None = None
     payments: Annotated[tuple[PaymentMethodAnswer, ...], Field(max_length=20)] = ()
     address: AddressAnswer | None = None
-    raw_id: Annotated[str, Field(pattern=f"^({RECORD_ID})?$")] = ""
 
     @model_validator(mode="after")
     def _names_each_line_or_none(self) -> Self:
@@ -247,7 +246,6 @@ class OrderAnswer(Wire):
             refunded=read_or_none(self.refunded),
             payments=tuple(payment.read() for payment in self.payments),
             address=self.address.read() if self.address else None,
-            raw_id=self.raw_id,
         )
 
 

@@ -88,7 +88,7 @@ class _Resolvers:
         self._records = shop.records
 
     def guarded(self, name: str) -> Callable[..., Any]:
-        """The resolver of a field, for whoever has its scope."""
+        """The resolver of a field, if the token has its scope."""
         resolve, scope = getattr(self, _snake(name)), _NEEDS.get(name)
 
         def resolved(_: object, info: _Info, **arguments: Any) -> Any:

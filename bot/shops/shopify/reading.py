@@ -11,12 +11,12 @@ Amounts are those in the currency that the customer paid in (`presentmentMoney`)
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.shops.declared.mapping import read_amount
-from bot.shops.port import OrderStatus, ParcelStatus, PaymentStatus
-from bot.shops.wire import CustomerAnswer, OrderAnswer, ParcelAnswer, ProductAnswer
+from bot.shops.port import Order, OrderStatus, ParcelStatus, PaymentStatus
+from bot.shops.wire import CustomerAnswer, OrderAnswer, ParcelAnswer, ProductAnswer, RecordId
 
 Node = Mapping[str, Any]
 
@@ -85,11 +85,21 @@ _EVENTS = {
 """FulfillmentEventStatus, in words for an event that has no message."""
 
 
+class ShopifyOrderAnswer(OrderAnswer):
+    """An order whose id in the API is another than the number that people see."""
+
+    raw_id: RecordId
+
+    def read(self) -> Order:
+        """The order, without the form of the answer."""
+        return replace(super().read(), raw_id=self.raw_id)
+
+
 @dataclass(frozen=True, slots=True)
 class ShopifyOrder:
     """An order, and the record that it was read from."""
 
-    answer: OrderAnswer
+    answer: ShopifyOrderAnswer
     node: Node
 
     @property
@@ -138,7 +148,7 @@ def read_order(node: Node) -> ShopifyOrder:
     address = _address(node.get("shippingAddress"))
     net = money(node.get("netPaymentSet"), "netPaymentSet")
     delivered = [str(each.get("deliveredAt") or "") for each in nodes(node.get("fulfillments"))]
-    answer = OrderAnswer.model_validate(
+    answer = ShopifyOrderAnswer.model_validate(
         {
             "id": number_of(node.get("name")),
             "raw_id": tail(node.get("id"), "Order"),
