@@ -44,7 +44,7 @@ from bot.help_center.library import Bases, Library
 from bot.help_center.source_list import read_sources
 from bot.language.sentences import load_sentences
 from bot.locks import locked
-from bot.models.families import ENDS
+from bot.models.families import end_of
 from bot.models.prices import Prices, load_prices
 from bot.models.providers import Server, address_faults, find_card, key_is_refused, open_model, reasons, thinks
 from bot.models.traced import TracedModel
@@ -136,11 +136,12 @@ async def try_models(settings: Settings) -> tuple[list[str], list[str]]:
         fallback = models.strong[-1] if settings.fallback_model else None
         for endpoint in {id(each): each for each in (*models.strong, *models.cheap)}.values():
             name = endpoint.name
-            card = await find_card(fallback_server if endpoint is fallback else server, name)
+            asked = fallback_server if endpoint is fallback else server
+            card = await find_card(asked, name)
             if card is None:
                 faults.append(f"its server has no model {name}")
                 continue
-            if end := card.get("shutdown_date") or ENDS.get(name):
+            if end := card.get("shutdown_date") or (None if asked.is_azure else end_of(name)):
                 told.append(f"{name} ends on {end}")
             trial = await try_model(endpoint)
             if trial.failure:

@@ -18,8 +18,13 @@ The model before it, gpt-4.1-mini, ends on 14 January 2027."""
 DEFAULT_EFFORT: Effort = "none"
 """The effort of the default model if no setting says another."""
 
-ENDS: Mapping[str, date] = {"gpt-4.1-mini": date(2027, 1, 14), "gpt-4.1-mini-2025-04-14": date(2027, 1, 14)}
-"""The last days of models, as their providers announce them."""
+_ENDS: Mapping[date, str] = {
+    date(2026, 10, 23): "gpt-3.5-turbo gpt-4 gpt-4-turbo gpt-4.1-nano o1 o1-pro o3-mini o4-mini",
+    date(2026, 12, 11): "gpt-5 gpt-5-mini gpt-5-nano gpt-5-pro o3 o3-pro",
+    date(2027, 1, 14): "gpt-4o gpt-4o-mini gpt-4.1 gpt-4.1-mini",
+    date(2027, 4, 1): "gpt-5.1 gpt-5.4-nano",
+}
+"""The last days of models at OpenAI, by its page on deprecations (24 November 2026). Azure has days of its own."""
 
 _EFFORTS: Sequence[Effort] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -48,7 +53,8 @@ _WITH_BREAKPOINTS = _OF_OPENAI | {"prompt_cache_breakpoint"}
 """From GPT-5.6 on, a cache holds what ends at a breakpoint, and nothing shorter."""
 _FAMILIES = (
     Family(re.compile(r"gpt-6(?:-(?:luna|sol))?"), efforts=_ALL_BUT_MINIMAL, takes=_WITH_BREAKPOINTS),
-    # GPT-6 Astra, GPT-6.1, and those to come.
+    Family(re.compile(r"gpt-6\.1-terra"), efforts=_ALL_BUT_MINIMAL, takes=_WITH_BREAKPOINTS),
+    # GPT-6 Astra, GPT-6.1 Sol, and those to come.
     Family(
         re.compile(r"gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-(?:luna|sol|terra|astra))?"),
         efforts=("low", "medium", "high", "xhigh", "max"),
@@ -107,7 +113,7 @@ _FAMILIES = (
 _TAKES_IMAGES = re.compile(
     r"gpt-4o|gpt-4\.1|gpt-(?:[5-9]|\d\d)(?!.*(?:codex|audio))|o[134](?:-pro)?$|o4-mini|claude-|gemini-|gemma-?[3-9]"
     r"|pixtral|mistral-small-(?:250[3-9]|251\d|2[6-9]\d\d|3\.[1-9]|4)|mistral-medium-(?:\d{4}|3)"
-    r"|mistral-large-(?:2512|2[6-9]\d\d|3)|ministral-(?:3-)?\d{1,2}b-(?:.*-)?(?:2512|2[6-9]\d\d)|kimi-k(?:2\.[5-9]|[3-9])|llama-?4|grok-[4-9]|.*(?:vl\b|vision|llava)"
+    r"|mistral-large-(?:2512|2[6-9]\d\d|3)|ministral-(?:3-)?\d{1,2}b-(?:.*-)?(?:2512|2[6-9]\d\d)|kimi-k(?:2\.[5-9]|[3-9])|llama-?4|grok-[4-9]|deepseek-flash$|.*(?:vl\b|vision|llava)"
 )
 _LATEST_TAKES_IMAGES = re.compile(r"mistral-(?:small|medium|large)-latest|ministral-\d{1,2}b-latest")
 """The names of Mistral's own server. Without the end, they are of older models elsewhere."""
@@ -131,6 +137,12 @@ def _dated_name(name: str) -> str:
     name = name.lower().removeprefix("ft:").rpartition("/")[2].partition(":")[0]
     at_bedrock = _BEDROCK.fullmatch(name)
     return at_bedrock[1] if at_bedrock else name
+
+
+def end_of(name: str) -> date | None:
+    """Return the last day of a model at OpenAI, or of what is fine-tuned on it. None if none is known."""
+    bare = bare_name(name)
+    return next((day for day, names in _ENDS.items() if bare in names.split()), None)
 
 
 def accepted_effort(name: str, effort: Effort | None) -> Effort | None:

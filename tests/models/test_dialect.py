@@ -10,7 +10,7 @@ import pytest
 
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolCall, ToolResult
 from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest
-from bot.models.families import accepted_effort, default_effort, family_of, refused_fields
+from bot.models.families import accepted_effort, default_effort, end_of, family_of, refused_fields
 from bot.models.profile import Effort
 from bot.models.providers import Api, Server, open_model
 from tests.agent.desk import Counter, desk_tools
@@ -360,6 +360,7 @@ def test_families_are_told_by_name() -> None:
         ("gpt-6-luna", "minimal", "none"),
         ("openai/gpt-6-sol-2026-09-22", "minimal", "none"),
         ("gpt-6.1-sol", "none", "low"),
+        ("gpt-6.1-terra", "none", "none"),
         ("gpt-6-astra", "none", "low"),
         ("gpt-5-mini", "none", "minimal"),
         ("o4-mini", "none", "low"),
@@ -382,6 +383,11 @@ def test_families_are_told_by_name() -> None:
     take = ("claude-sonnet-4-5", "claude-opus-4-20250514", "claude-3-5-haiku", "gpt-4.1", "qwen3")
     assert not any(refused_fields(name) for name in take)
     assert family_of("mistrals-cousin") is None
+
+
+def test_the_last_day_of_a_model_is_that_of_its_dated_and_fine_tuned_names() -> None:
+    names = ("gpt-5-mini", "openai/gpt-5-2025-08-07", "ft:gpt-4.1-mini-2025-04-14:shop", "gpt-4-turbo", "gpt-6-luna")
+    assert [str(end_of(name)) for name in names] == ["2026-12-11", "2026-12-11", "2027-01-14", "2026-10-23", "None"]
 
 
 def test_the_default_model_does_not_think_unless_a_setting_says_so() -> None:

@@ -154,6 +154,7 @@ def test_models_that_take_images_are_told_by_name() -> None:
     take = [
         *("gpt-6-luna", "gpt-4.1-mini", "openai/gpt-5-mini", "o3", "claude-haiku-5", "gemini-3-flash", "qwen2.5vl:7b"),
         "kimi-k2.6",
+        "deepseek-flash",
     ]
     assert [name for name in take if not takes_images(name)] == []
     of_mistral = ("mistral-medium-latest", "mistral-small-2603", "mistralai/Ministral-3-14B-Instruct-2512")
@@ -164,6 +165,7 @@ def test_models_that_take_images_are_told_by_name() -> None:
         "o3-mini",
         "qwen3",
         "deepseek-chat",
+        "deepseek-v4-flash",
         "mistral-large",
         "our-deployment",
         "gpt-5-codex",
