@@ -538,7 +538,9 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
     )
     queue = Queue(cases.stepping, staff, slack.chat, slack.directory)
     availability = Availability(database, slack.directory, clock)
-    assignment = Assignment(cases.stepping, staff, slack.directory, availability, settings.assign)
+    assignment = Assignment(
+        cases.stepping, staff, slack.directory, availability, settings.assign, settings.away_minutes
+    )
     relay = Relay(database, outbox, slack.chat, slack.directory, clock, messages, staff)
     drafts = CaseDrafts(database, outbox, clock, relay, channel)
     return CaseParts(cases, staff, queue, assignment, relay, drafts, Identities(slack.directory, opened.shop, database))

@@ -114,6 +114,10 @@ def _three_minutes(value: str) -> str:
     return value
 
 
+def _by_priority(minutes: str) -> dict[str, float]:
+    return dict(zip(_PRIORITIES, map(float, minutes.split(",")), strict=True))
+
+
 def _token(prefix: str, where: str) -> AfterValidator:
     def check(value: SecretStr) -> SecretStr:
         if not value.get_secret_value().startswith(prefix):
@@ -290,6 +294,12 @@ class Settings(BaseModel):
     """Days on which nobody answers, as `2026-12-25,2027-01-01`."""
     wait_minutes: Annotated[str, AfterValidator(_three_minutes)] = "5,15,60"
     """Minutes of open desk within which a case shall be claimed: of high, of medium and of low priority."""
+    first_reply_minutes: Annotated[str, AfterValidator(_three_minutes)] | None = None
+    """Minutes of open desk within which a person replies after a claim, by priority. Unset: as `WAIT_MINUTES`."""
+    next_reply_minutes: Annotated[str, AfterValidator(_three_minutes)] | None = None
+    """Minutes of open desk within which they reply to each later message, by priority. Unset: as `WAIT_MINUTES`."""
+    away_minutes: Annotated[float, Field(ge=1, le=10_000)] = 15.0
+    """Minutes of open desk that somebody is away before cases in which a customer waits for them go to the queue."""
     assign: Literal["claim", "round_robin", "least_open"] = "claim"
     """Who gets a case: `claim`, whoever claims it; `round_robin`, all in turn; `least_open`, who has the fewest."""
     on_call: Annotated[str, Field(pattern=r"^[SUW][A-Z0-9]{5,}$")] | None = None
@@ -344,7 +354,8 @@ class Settings(BaseModel):
     def targets(self) -> Targets:
         """When the desk is open, and within what time it wants to claim cases."""
         hours = Hours(read_week(self.desk_hours) if self.desk_hours else (), self.desk_zone, self.desk_holidays)
-        return Targets(hours, dict(zip(_PRIORITIES, map(float, self.wait_minutes.split(",")), strict=True)))
+        given = (self.wait_minutes, self.first_reply_minutes, self.next_reply_minutes)
+        return Targets(hours, *(_by_priority(minutes) if minutes else {} for minutes in given))
 
     @property
     def retention(self) -> Retention:

@@ -11,7 +11,7 @@ from bot.cases.dialogs import About
 from bot.conversation import ThreadRef
 from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
-from bot.turns.interactions.case_steps import NOT_AT_DESK
+from bot.turns.interactions.case_steps import NOT_AT_DESK, NOT_LATER, own_time
 from bot.turns.interactions.staff import NO_SHOP
 from bot.turns.message_body import filled
 from bot.views.dialogs import filled_in, waiting
@@ -84,11 +84,13 @@ async def open_dialog(desk: Desk, arrival: Arrival, *, trigger_id: str) -> None:
 
 async def _faults(desk: Desk, submission: Arrival) -> dict[str, str]:
     """What is wrong with what was filled in, by the field, so that the dialog stays open with everything in it."""
-    filled_in_there = submission.interaction
-    if filled_in_there.action != "submit.assign":
-        return {}
-    person = str(filled_in_there.fields.get("person") or "")
-    return {} if await desk.is_staff_in(submission.thread.channel, person) else {"person": NOT_AT_DESK}
+    action, fields = submission.interaction.action, submission.interaction.fields
+    if action == "submit.later" and fields.get("when") == "own":
+        return {"own": NOT_LATER} if own_time(fields, now=desk.clock.now()) is None else {}
+    if action == "submit.assign":
+        is_theirs = await desk.is_staff_in(submission.thread.channel, str(fields.get("person") or ""))
+        return {} if is_theirs else {"person": NOT_AT_DESK}
+    return {}
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 USAGE = """\
 Usage:
-• `/frontdesk cases [all | mine | unassigned | late | claimed | solved]` lists cases of your desk
+• `/frontdesk cases [all | mine | unassigned | late | customer | snoozed | claimed | solved]` lists cases of your desk
 • `/frontdesk search <words>` finds your desk's cases, open or closed, by their words, a name or a number
 • `/frontdesk away [30m | 2h | 3d]` says that you're away, so that no case is assigned to you
 • `/frontdesk back` says that you're back

@@ -4,11 +4,14 @@ assign    A colleague gives it to a person.
 unassign  A colleague puts it back into the queue.
 run       By the setting ASSIGN, each case that waits goes to a person who is there: to all in turn, or to who has the
           fewest. Of several processes one gives a case. Without anybody there, it waits for a claim.
+          A case whose customer waits for a person who is away goes back to the queue: after AWAY_MINUTES if they said
+          so, and when their reply is late if Slack shows them as away.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -35,6 +38,10 @@ How = Literal["claim", "round_robin", "least_open"]
 """Who gets a case: whoever claims it, all in turn, or who has the fewest."""
 LOOK_SECONDS = 2.0
 """The time between two looks for cases to give."""
+AWAY_LOOK_SECONDS = 30.0
+"""The time between two looks for cases of people who are away."""
+MOST_OWED = 500
+"""The cases whose customers wait for a reply that one look sees, the longest due first."""
 MOST_AT_ONCE = 50
 """The cases of a desk that one look gives. The next look gives the rest."""
 ACTOR = "frontdesk"
@@ -54,6 +61,8 @@ class Assignment:
     directory: Directory
     availability: Availability
     how: How = "claim"
+    away_minutes: float = 15.0
+    """How long somebody is away before a customer no longer waits for them, in minutes of open desk."""
     alerts: Alerts = field(default_factory=Alerts)
 
     async def assign(self, ref: str, by: str, *, to: str, note: str = "") -> Case:
@@ -76,7 +85,12 @@ class Assignment:
             # In the audit trail it is what it is for the metrics: a claim or a take-over, with the person it went to.
             action = "claimed" if before.waits else "taken_over"
             case = await stepping.change(
-                tx, before, by, action, lambda case, now: steps.assign(case, to, name, now=now), to=to
+                tx,
+                before,
+                by,
+                action,
+                lambda case, now: steps.assign(case, to, name, now=now, targets=stepping.targets),
+                to=to,
             )
             if before.waits:
                 await interrupts.claim(tx, case.thread)
@@ -90,25 +104,56 @@ class Assignment:
 
         Raises MovedOn if no person has it.
         """
+        return await self._unassign(ref, by)
+
+    async def _unassign(self, ref: str, by: str, *, version: int | None = None) -> Case:
+        """Put the case back, unless it has changed since it had the `version`."""
         stepping = self.stepping
         async with stepping.database.transaction() as tx:
             before = await current_case(tx, ref)
+            if version not in (None, before.version):
+                raise MovedOn(before)
             case = await stepping.change(
                 tx, before, by, "unassigned", lambda case, now: steps.unassign(case, now=now, targets=stepping.targets)
             )
-            await stepping.say(tx, before, case, stepping.messages.announce("unassigned", case, before=before, by=by))
+            person = "" if by == ACTOR else by
+            rows = stepping.messages.announce("unassigned", case, before=before, by=person)
+            await stepping.say(tx, before, case, rows)
         stepping.done()
         return case
 
     async def run(self) -> None:
-        """Give cases to people until cancelled. With the setting `claim`, there is nothing to do."""
-        while self.how != "claim":
+        """Take cases back from people who are away, and give cases to people who are there, until cancelled."""
+        clock, looked = self.stepping.clock, float("-inf")
+        while True:
+            takes_back = clock.monotonic() >= looked + AWAY_LOOK_SECONDS
+            looked = clock.monotonic() if takes_back else looked
             for channel in sorted(self.staff.channels):
                 try:
-                    await self.give_out(channel)
+                    if takes_back:
+                        await self.take_back(channel)
+                    if self.how != "claim":
+                        await self.give_out(channel)
                 except Exception as error:  # noqa: BLE001 - whatever goes wrong at one desk, the others go on
                     self.alerts.tell(logger, "cases were not assigned", about=channel, reason=type(error).__name__)
-            await self.stepping.clock.sleep(LOOK_SECONDS)
+            await clock.sleep(LOOK_SECONDS)
+
+    async def take_back(self, channel: str) -> None:
+        """Put the cases of people who are away back into the queue, if a customer has waited for them too long."""
+        now, hours = self.stepping.clock.now(), self.stepping.targets.hours
+        if not hours.is_open(now):
+            return
+        async with self.stepping.database.reading() as tx:
+            owed = await case_lists.owing_replies(tx, at=self.staff.desk_in(channel), limit=MOST_OWED)
+        away = await self.availability.away_since({case.owner or "" for case in owed})
+        late = {case.owner or "" for case in owed if case.reply_missed}
+        inactive = {person for person in sorted(late) if not await self.availability.is_active(person)}
+        for case in owed:
+            owner, since = case.owner or "", away.get(case.owner or "", now)
+            is_long = hours.between(max(since, case.claimed_at or 0.0), now) >= 60 * self.away_minutes
+            if (owner in away and is_long) or (owner in inactive and case.reply_missed):
+                with suppress(MovedOn):
+                    await self._unassign(case.ref, ACTOR, version=case.version)
 
     async def give_out(self, channel: str) -> None:
         """Give the cases that wait at a desk to the people who are there."""
@@ -151,7 +196,12 @@ class Assignment:
             if not await desks.may_assign(tx, channel, person, after=count):
                 return False
             after = await stepping.change(
-                tx, before, ACTOR, "claimed", lambda case, now: steps.claim(case, person, name, now=now), to=person
+                tx,
+                before,
+                ACTOR,
+                "claimed",
+                lambda case, now: steps.assign(case, person, name, now=now, targets=stepping.targets),
+                to=person,
             )
             await interrupts.claim(tx, after.thread)
             rows = stepping.messages.assigned(after, before, by="", note="", direct=direct)

@@ -46,6 +46,18 @@ def _became(*states: State) -> Callable[[Case, str], bool]:
     return lambda case, _: case.state in states
 
 
+def _is_with_customer(case: Case, _user: str) -> bool:
+    return case.state == "human" and case.reply_due is None
+
+
+def _is_awake(case: Case, _user: str) -> bool:
+    return case.state == "human" and case.snoozed_until is None
+
+
+def _is_asleep(case: Case, _user: str) -> bool:
+    return case.state == "human" and case.snoozed_until is not None
+
+
 def _keeps_helping(case: Case, _user: str = "") -> bool:
     return case.keeps_helping
 
@@ -132,6 +144,8 @@ _TABLE = (
     Button("case.claim", "staff", "Claims the case.", _UNCLAIMED, speaks=True, is_done=Case.is_with),
     Button("case.snooze", "staff", "Delays the next SLA step.", ("waiting",), is_done=_became(*_UNCLAIMED)),
     Button("case.takeover", "staff", "Takes the case over from a colleague.", _CLAIMED, is_done=Case.is_with),
+    Button("case.await", "staff", "Says that the customer is to answer.", _CLAIMED, is_done=_is_with_customer),
+    Button("case.wake", "staff", "Ends the snooze of the case.", _CLAIMED, is_done=_is_awake),
     Button("case.unassign", "staff", "Puts the case back into the queue.", _CLAIMED, is_done=_became(*_UNCLAIMED)),
     Button("case.join", "staff", "Helps the colleague who has the case.", _CLAIMED, is_done=_speaks),
     Button("case.draft", "staff", "Asks the model for draft replies.", _CLAIMED, lane="own", speaks=True),
@@ -152,6 +166,7 @@ _TABLE = (
     Button("case.more.spam", "staff", "Asks whether the case is spam.", _OPEN, "at_once", "submit.spam"),
     Button("case.more.transfer", "staff", "Asks for the desk.", _OPEN, "at_once", "submit.transfer"),
     Button("case.more.merge", "staff", "Asks for the other case.", _OPEN, "at_once", "submit.merge"),
+    Button("case.later", "staff", "Asks until when the case is snoozed.", _CLAIMED, "at_once", "submit.later"),
     Button("case.assign", "staff", "Asks who gets the case.", _OPEN, "at_once", "submit.assign"),
     Button("case.prepare", "staff", "Asks which change to prepare.", _CLAIMED, "at_once", "choose.change", speaks=True),
     Button("draft.edit", "staff", "Opens a draft for changes.", _CLAIMED, "at_once", "submit.draft", speaks=True),
@@ -161,6 +176,7 @@ _TABLE = (
     Button("submit.spam", "staff", "Closes the case as spam.", _OPEN, is_done=_became("closed")),
     Button("submit.transfer", "staff", "Transfers the case to another desk.", _OPEN, is_done=_became(*_UNCLAIMED)),
     Button("submit.merge", "staff", "Merges the case into another one.", _OPEN, is_done=_became("merged")),
+    Button("submit.later", "staff", "Snoozes the case until a time.", _CLAIMED, is_done=_is_asleep),
     Button("submit.assign", "staff", "Assigns the case to a colleague.", _OPEN, is_done=_became("human")),
     Button("choose.change", "staff", "Asks for the rest of it.", _CLAIMED, "at_once", "submit.change", speaks=True),
     Button("submit.change", "staff", "Prepares the change for the customer.", _CLAIMED, speaks=True),

@@ -17,6 +17,9 @@ While the desk is closed, "out_of_hours" takes the place of "waiting": the same 
 passes. At the opening the case becomes "waiting". A waiting case has SLA steps: at `due` the next one is breached, and
 bot/cases/sla.py notifies staff, the lead and the customer.
 
+While a person has a case, either a reply to the customer is due (`reply_due`), or the customer is to answer. The person
+can put the case aside until a time (`snoozed_until`). The customer's next message ends both.
+
 A step that the present state does not allow raises `MovedOn`. The person who pressed the button sees the present state.
 """
 
@@ -24,7 +27,7 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.cases.hours import Targets
-from bot.clock import WEEK
+from bot.clock import DAY, WEEK
 from bot.errors import FrontdeskError
 from bot.store.cases import ERASED, MERGED, WAITING, Case, Helper
 
@@ -43,6 +46,8 @@ SLA_STEPS = (1, 2, 4)
 """When each SLA step is breached, in multiples of the target for a first reply. Only open hours count."""
 SNOOZE_SECONDS = 600.0
 """How long after a snooze the next SLA step is due."""
+REMIND_SECONDS = 3 * DAY
+"""How long a customer can leave a person's words unanswered before the person is reminded."""
 RAISED: dict[str, Priority] = {"low": "medium", "medium": "high", "high": "high"}
 
 
@@ -143,11 +148,72 @@ def join(case: Case, person: str, name: str, *, now: float) -> Case:
     return replace(case, helpers=(*case.helpers, Helper(person, name, now)))
 
 
-def assign(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
+def owe_reply(case: Case, *, now: float, targets: Targets) -> Case:
+    """The customer waits for a reply of the person who has the case from now on: for the first one, or the next."""
+    _must_be(case, "human")
+    due = targets.hours.after(now, targets.reply_seconds(case.priority, is_first=case.replied_at is None))
+    return replace(case, reply_due=due, reply_missed=False, snoozed_until=None, due=due)
+
+
+def hear(case: Case, *, now: float, targets: Targets) -> Case:
+    """The customer wrote to the person who has the case. If a reply is due already, it stays due when it was."""
+    if case.reply_due is None:
+        return owe_reply(case, now=now, targets=targets)
+    return case if case.snoozed_until is None else wake(case, now=now)
+
+
+def answer(case: Case, *, now: float) -> Case:
+    """A person answered, or wants to hear from the customer first. A case that was put aside stays so."""
+    _must_be(case, "human")
+    if case.reply_due is None:
+        return case
+    return replace(case, reply_due=None, reply_missed=False, due=case.snoozed_until or now + REMIND_SECONDS)
+
+
+def await_customer(case: Case, *, now: float) -> Case:
+    """The person says that the customer is to answer. Raises MovedOn if that is so already."""
+    if case.state == "human" and case.reply_due is None:
+        raise MovedOn(case)
+    return answer(case, now=now)
+
+
+def put_aside(case: Case, until: float, *, now: float) -> Case:
+    """The person comes back to the case at a time, which must not be past."""
+    _must_be(case, "human")
+    if until <= now:
+        raise MovedOn(case)
+    return replace(case, snoozed_until=until, due=until)
+
+
+def wake(case: Case, *, now: float) -> Case:
+    """A case that was put aside is there again. A reply that was due meanwhile is due now."""
+    _must_be(case, "human")
+    if case.snoozed_until is None:
+        raise MovedOn(case)
+    is_due = case.reply_due is not None and not case.reply_missed
+    return replace(case, snoozed_until=None, due=max(now, case.reply_due or now) if is_due else None)
+
+
+def miss_reply(case: Case, *, now: float) -> Case:
+    """The reply that was due is late."""
+    _must_be(case, "human")
+    if case.reply_due is None or case.reply_missed or case.reply_due > now:
+        raise MovedOn(case)
+    return replace(case, reply_missed=True, due=None)
+
+
+def remind(case: Case) -> Case:
+    """The person was reminded that the customer has not answered."""
+    _must_be(case, "human")
+    return replace(case, due=None)
+
+
+def assign(case: Case, owner: str, owner_name: str, *, now: float, targets: Targets) -> Case:
     """A colleague gives the case to a person, whether somebody has it or not."""
     _must_be(case, "human", *WAITING)
-    give = claim if case.waits else take_over
-    return give(case, owner, owner_name, now=now)
+    if not case.waits:
+        return take_over(case, owner, owner_name, now=now)
+    return owe_reply(claim(case, owner, owner_name, now=now), now=now, targets=targets)
 
 
 def unassign(case: Case, *, now: float, targets: Targets) -> Case:

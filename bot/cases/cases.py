@@ -17,6 +17,9 @@ urge          The customer cannot wait for the desk to open.
 can_wait      The customer can wait.
 keep_helping  The customer wants the assistant to answer while the case waits.
 snooze        Staff delay the next SLA step.
+await_customer  The customer is to answer before the team goes on.
+put_aside     Staff snooze a claimed case until a time.
+wake          The snooze ends.
 offer         The customer of a case that waits sees how it stands, or what they can do.
 says_solved   The customer of a claimed case says that no person is needed any more.
 end_erased    The customer's data is erased.
@@ -32,7 +35,7 @@ from bot.cases.messages import CaseMessages
 from bot.cases.opening import Opening, find_or_open, hides, permalink, usual_minutes
 from bot.cases.staff import name_of
 from bot.cases.status import CaseStatus
-from bot.cases.step import Stepping, UnknownCase, current_case, held_case, lock_of, the_case
+from bot.cases.step import Change, Stepping, UnknownCase, current_case, held_case, lock_of, the_case
 from bot.conversation import Customer, ThreadRef
 from bot.failpoints import failpoint
 from bot.guard.guardrails import mask
@@ -115,7 +118,7 @@ class Cases:
             ref,
             user,
             "claimed",
-            lambda case, now: steps.claim(case, user, name, now=now),
+            lambda case, now: steps.owe_reply(steps.claim(case, user, name, now=now), now=now, targets=self.targets),
         )
 
     async def take_over(self, ref: str, user: str) -> Case:
@@ -354,6 +357,23 @@ class Cases:
             say=lambda case: [self.messages.snoozed(case, alert=alert, by=user)],
             once=lambda case: self.messages.key_of_snooze(case, alert),
             start=held_case,
+        )
+
+    async def await_customer(self, ref: str, user: str) -> Case:
+        """The customer is to answer before the team goes on. Raises MovedOn if that is so already."""
+        return await self._mark(ref, user, "awaits_customer", lambda case, now: steps.await_customer(case, now=now))
+
+    async def put_aside(self, ref: str, user: str, until: float) -> Case:
+        """The case is snoozed until a time. Raises MovedOn if the time is past."""
+        return await self._mark(ref, user, "put_aside", lambda case, now: steps.put_aside(case, until, now=now))
+
+    async def wake(self, ref: str, user: str) -> Case:
+        """The snooze ends now. Raises MovedOn if there is none."""
+        return await self._mark(ref, user, "woken", lambda case, now: steps.wake(case, now=now))
+
+    async def _mark(self, ref: str, user: str, action: str, change: Change) -> Case:
+        return await self.stepping.step(
+            ref, user, action, change, say=lambda case: self.messages.announce("marked", case), start=held_case
         )
 
     async def offer(self, ref: str, offer: Offer, *, key: str) -> None:

@@ -133,6 +133,10 @@ async def _transfer(cases: Cases, case: Case, about: str) -> Block | str:
     return dialogs.transfer(case, desks=desks, about=about) if desks else NO_DESK
 
 
+async def _later(_: Cases, case: Case, about: str) -> Block:
+    return dialogs.later(case, about=about)
+
+
 async def _assign(_: Cases, case: Case, about: str) -> Block:
     return dialogs.assign(case, about=about)
 
@@ -165,6 +169,7 @@ DIALOGS: Mapping[str, Callable[[Cases, Case, str], Awaitable[Block | str]]] = {
     "submit.priority": _priority,
     "submit.spam": _spam,
     "submit.transfer": _transfer,
+    "submit.later": _later,
     "submit.assign": _assign,
     "submit.merge": _merge,
     "submit.draft": _edit_draft,

@@ -103,7 +103,7 @@ class CaseDrafts:
                 return True
             sent = self._chosen(case, asked, texts, choice, pages=pages)
             await outbox.add(tx, row, sent, now=self.clock.now())
-            await self.relay.note_reply(tx, case)
+            await self.relay.note_reply(tx, case, user)
             detail = {"asked": asked, "number": number, "edited": edited}
             await audit.note(tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now())
         self.outbox.wake()

@@ -1,14 +1,14 @@
 """Opening hours, and SLA time, which passes only while the desk is open.
 
 Hours     The weekly opening hours in one time zone, without holidays.
-Targets   The time within which a case should be claimed, by priority.
+Targets   The time within which a case should be claimed, and answered, by priority.
 
 On a day when the clocks change, the desk opens and closes by the wall clock. A span that begins in the skipped hour
 begins after that hour.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import chain
@@ -71,6 +71,16 @@ class Hours:
         """When the desk's present day began."""
         return self.local(at).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
+    def morning(self, at: float, *, weekday: int | None = None) -> float:
+        """09:00 of the next day on the desk's wall clock, or of the next such weekday (0 is Monday).
+
+        If the desk is closed then, it is the next opening.
+        """
+        today = self.local(at)
+        ahead = 1 if weekday is None else (weekday - today.weekday() - 1) % 7 + 1
+        day = (today + timedelta(days=ahead)).date()
+        return self.next_opening(datetime.combine(day, time(9), tzinfo=_zone(self.zone)).timestamp())
+
     def local(self, at: float) -> datetime:
         """The time on the desk's wall clock."""
         return datetime.fromtimestamp(at, _zone(self.zone))
@@ -98,11 +108,20 @@ ALWAYS = Hours()
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The team's SLA targets for claims, and the opening hours."""
+    """The team's SLA targets for claims and replies, and the opening hours."""
 
     hours: Hours = ALWAYS
     minutes: dict[str, float] = field(default_factory=lambda: {"high": 5.0, "medium": 15.0, "low": 60.0})
     """Priority -> the minutes of open desk within which a case should be claimed."""
+
+    first_reply: Mapping[str, float] = field(default_factory=dict)
+    """Priority -> the minutes of open desk within which a person replies after a claim. Without it, as for a claim."""
+    next_reply: Mapping[str, float] = field(default_factory=dict)
+    """Priority -> the minutes of open desk within which they reply to a later message. Without it, as for a claim."""
+
+    def reply_seconds(self, priority: str, *, is_first: bool) -> float:
+        """The target for a person's first reply, or for a further one, in seconds."""
+        return 60 * (self.first_reply if is_first else self.next_reply).get(priority, self.minutes[priority])
 
     def seconds(self, priority: str) -> float:
         """The target of a priority, in seconds."""

@@ -180,10 +180,6 @@ class CaseMessages:
         text = f"{case.ref} was erased because the customer asked for it."
         return Outgoing(f"forgotten/case/{case.id}", "post", self.desk(case), {"text": text})
 
-    def replied(self, case: Case) -> list[Outgoing]:
-        """Update the card after the first reply to the customer."""
-        return [self._card_becomes(case, "replied", self._card(case))] if case.state == "human" else []
-
     def assigned(self, case: Case, before: Case, *, by: str, note: str, direct: str | None) -> list[Outgoing]:
         """A colleague gave the case to a person: the customer, the card, its thread and the person are told.
 
@@ -325,6 +321,8 @@ class CaseMessages:
 
     def breached_among_others(self, case: Case, before: Case) -> list[Outgoing]:
         """What a breach that rings together with others changes for the case itself: its customer and its card."""
+        if case.state == "human":
+            return [self._card_update(case)]
         rows = self.announce("nobody_yet" if case.step == len(SLA_STEPS) else "still_looking", case)
         rows = rows if case.step >= 2 else []
         if case.priority != before.priority:
@@ -351,6 +349,21 @@ class CaseMessages:
             direct = queue_cards.overdue_together(again, links=links, mention="", claims=False)
             rows.append(Outgoing(f"{key}/lead", "post", lead, payload(direct)))
         return rows
+
+    def reply_missed(self, case: Case) -> list[Outgoing]:
+        """The reply to a customer is late: the card says so, and the person who has the case is mentioned."""
+        return [
+            self._card_update(case),
+            self._ringing(case, f"reply/{case.version}", staff_cards.reply_missed(case, mention=f"<@{case.owner}>")),
+        ]
+
+    def woken(self, case: Case) -> list[Outgoing]:
+        """A case that was put aside is there again: the person who has it is mentioned."""
+        return [self._card_update(case), self._in_card_thread(case, f"woken/{case.version}", staff_cards.woken(case))]
+
+    def no_answer(self, case: Case) -> list[Outgoing]:
+        """The customer has left a person's words unanswered: that person is mentioned."""
+        return [self._in_card_thread(case, f"no-answer/{case.version}", staff_cards.no_answer(case))]
 
     def snoozed(self, case: Case, *, alert: str, by: str) -> Outgoing:
         """The alert of that version after someone snoozed the next step; it mentions no one."""
@@ -428,14 +441,8 @@ class CaseMessages:
         return rows
 
     def _card(self, case: Case, *, by: str = "") -> Card:
-        """The card for the case's present state. `by` is the person who ended the case.
-
-        The first reply is due as long after the claim as the target for the claim itself.
-        """
-        due = None
-        if case.state == "human" and case.replied_at is None and case.claimed_at is not None:
-            due = self.targets.hours.after(case.claimed_at, self.targets.seconds(case.priority))
-        return staff_cards.case_card(case, reply_due=due, by=by, desk=self.desk_file(), prepares=self.prepares())
+        """The card for the case's present state. `by` is the person who ended the case."""
+        return staff_cards.case_card(case, by=by, desk=self.desk_file(), prepares=self.prepares())
 
 
 def _latest(case: Case, lines: Sequence[TranscriptLine]) -> list[str]:

@@ -91,9 +91,11 @@ class Queue:
             alone = Outgoing(told, "ephemeral", channel, said, case_id=case.id)
             return [*self.stepping.messages.announce("claimed", case, by=user), alone]
 
-        return await self.stepping.step(
-            "", user, "claimed", lambda case, now: steps.claim(case, user, name, now=now), say=announce, start=first
-        )
+        def claim(case: Case, now: float) -> Case:
+            claimed = steps.claim(case, user, name, now=now)
+            return steps.owe_reply(claimed, now=now, targets=self.stepping.targets)
+
+        return await self.stepping.step("", user, "claimed", claim, say=announce, start=first)
 
     async def run(self) -> None:
         """Keep the messages of all desks until cancelled."""

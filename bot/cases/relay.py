@@ -18,11 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from bot.cases import case as steps
 from bot.cases.case import speaking
 from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, file_names, withdrawn, words_beside
 from bot.cases.messages import CaseMessages, copy_for_staff, payload, quoted
 from bot.cases.staff import Staff
-from bot.cases.step import lock_of, the_case
+from bot.cases.step import held_case, the_case
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import language_for
@@ -36,8 +37,8 @@ from bot.store.bodies import MessageBody
 from bot.store.cases import ERASED, MERGED, Case, card_key
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
+from bot.store.metrics import ANSWERED
 from bot.store.outbox import OutboxRow, Outgoing
-from bot.store.statements import lock
 from bot.views import staff_cards
 
 logger = logging.getLogger(__name__)
@@ -98,11 +99,15 @@ class Relay:
         async with self.database.transaction() as tx:
             # An attempt that ended in a crash may have opened the case and copied the message with its files.
             is_there = await outbox.by_key(tx, earlier_key(case, item.id)) is not None
-        rows = [] if is_there else [carrying(copy, item.message)]
-        if case.waits and not is_helped:
-            seen = {"ts": item.said_at, "name": SEEN}
-            rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
-        await self._queue(*rows)
+            is_new = not is_there and await outbox.by_key(tx, copy.key) is None
+            rows = [] if is_there else [carrying(copy, item.message)]
+            if case.waits and not is_helped:
+                seen = {"ts": item.said_at, "name": SEEN}
+                rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
+            await outbox.add(tx, *rows, now=self.clock.now())
+            if is_new and case.state == "human":
+                await self._note_heard(tx, case)
+        self.outbox.wake()
         if await self._owner_left(case):
             await self._queue(self._left(case))
 
@@ -342,17 +347,42 @@ class Relay:
             await self._queue(*self.not_delivered(case, key, ts, gone(case)))
             return
         async with self.database.transaction() as tx:
+            is_new = await outbox.by_key(tx, key) is None
             await outbox.add(tx, row, now=self.clock.now())
-            await self.note_reply(tx, case)
+            if is_new:
+                await self.note_reply(tx, case, user)
         self.outbox.wake()
 
-    async def note_reply(self, tx: Transaction, case: Case) -> None:
-        """Record that a person's words are sent to the customer. After the first reply, the card shows none as due."""
-        if case.replied_at is not None:
+    async def note_reply(self, tx: Transaction, case: Case, user: str) -> None:
+        """Record that a person's words are sent to the customer, who is to answer now. The card shows no reply as due.
+
+        The audit trail has whether the reply came in time.
+        """
+        now = self.clock.now()
+        before = await held_case(tx, case.ref)
+        is_first = await cases.note_reply(tx, before, now=now)
+        if before.state != "human":
             return
-        await lock(tx, lock_of(case.thread))
-        if await cases.note_reply(tx, case, now=self.clock.now()):
-            await outbox.add(tx, *self.messages.replied(await the_case(tx, case.ref)), now=self.clock.now())
+        after = steps.answer(before, now=now)
+        if before.reply_due is not None:
+            detail = {"reply": "first" if is_first else "next", "met": "no" if now > before.reply_due else "yes"}
+            await audit.note(tx, actor=user, action=ANSWERED, subject=before.ref, detail=detail, now=now)
+        if after != before or is_first:
+            await self._put(tx, before, after)
+
+    async def _note_heard(self, tx: Transaction, case: Case) -> None:
+        """The customer wrote: a reply is due, and the case is not put aside any more."""
+        before = await held_case(tx, case.ref)
+        if before.state != "human":
+            return
+        after = steps.hear(before, now=self.clock.now(), targets=self.messages.targets)
+        if after != before:
+            await self._put(tx, before, after)
+
+    async def _put(self, tx: Transaction, before: Case, after: Case) -> None:
+        """Save the case, which is locked, and update its card."""
+        if changed := await cases.change(tx, before, after):
+            await outbox.add(tx, *self.messages.announce("marked", changed), now=self.clock.now())
 
     def _unread(self, case: Case, item: InboxItem) -> Outgoing:
         """Tell the author, in an ephemeral message, that another person has the case and the customer reads nothing.

@@ -2,7 +2,8 @@
 
 A case that no one claims breaches its SLA steps, and staff, the lead and the customer are notified. At most one alarm
 a minute rings at a desk, for one case or for several, except for people in danger: their cases ring at once. An
-"out_of_hours" case begins to wait when the desk opens. A resolved case is closed after a week. The time is in the
+"out_of_hours" case begins to wait when the desk opens. A claimed case rings when its reply is late, and is there again
+when a snooze ends. A resolved case is closed after a week. The time is in the
 column `due`.
 
 Every process that answers polls for due cases. Each change is one transaction with compare-and-set on the version, so
@@ -77,12 +78,12 @@ class SlaTimers:
         if (jump := self._jumps.look()) and not await self._follow(jump):
             return
         now = self.stepping.clock.now()
-        states = ("resolved", *WAITING) if self.stepping.targets.hours.is_open(now) else ("resolved",)
+        states = ("resolved", "human", *WAITING) if self.stepping.targets.hours.is_open(now) else ("resolved",)
         async with self.stepping.database.reading() as tx:
             found = await cases.due_by(tx, now, states=states, limit=MAX_CASES)
         late: dict[str, list[Case]] = {}
         for case in found:
-            if case.state == "waiting" and case.reason not in CALLS_DUTY:
+            if _rings(case) and case.reason not in CALLS_DUTY:
                 late.setdefault(self.stepping.messages.desk(case), []).append(case)
             else:
                 await self._safely(self._advance(case, now), case)
@@ -117,6 +118,12 @@ class SlaTimers:
             case "out_of_hours":
                 opened = steps.open_up(case, targets=self.stepping.targets)
                 await self._become(case, opened, "desk_opened", self.stepping.messages.desk_opened(_next(opened)))
+            case "human" if case.snoozed_until is not None:
+                awake = steps.wake(case, now=now)
+                await self._become(case, awake, "woken", self.stepping.messages.woken(_next(awake)))
+            case "human" if case.reply_due is None:
+                reminded = steps.remind(case)
+                await self._become(case, reminded, "reminded", self.stepping.messages.no_answer(_next(reminded)))
             case _:
                 await self._breach(case, now)
 
@@ -139,7 +146,7 @@ class SlaTimers:
     def _can_breach(self, case: Case, now: float) -> bool:
         """False for a case that nothing can be computed for, which is logged: it must not hold up the others."""
         try:
-            steps.breach(case, now=now, targets=self.stepping.targets)
+            self._breached(case, now)
         except Exception:
             logger.exception("a due case was not advanced", extra={"case": case.ref})
             return False
@@ -153,12 +160,12 @@ class SlaTimers:
             breached: list[Case] = []
             for before in sorted(late, key=lambda case: lock_of(case.thread)):
                 await lock(tx, lock_of(before.thread))
-                after = await cases.change(tx, before, steps.breach(before, now=now, targets=stepping.targets))
+                after = await cases.change(tx, before, self._breached(before, now))
                 if after is None:
                     continue
                 breached.append(after)
                 await stepping.say(tx, before, after, stepping.messages.breached_among_others(after, before))
-                await stepping.note(tx, ACTOR, f"sla_step_{after.step}", before)
+                await stepping.note(tx, ACTOR, _step_name(after), before)
             if breached:
                 waited = [(case, self._waited(case, now)) for case in breached]
                 cards = await case_lists.cards(tx, breached)
@@ -168,18 +175,30 @@ class SlaTimers:
         stepping.outbox.wake()
 
     def _waited(self, case: Case, now: float) -> float:
-        """The minutes of open desk that the case has waited."""
+        """The minutes of open desk that the case has waited for a claim, or for a reply."""
+        if case.reply_due is not None:
+            late = self.stepping.targets.hours.between(case.reply_due, now)
+            is_first = case.replied_at is None
+            return (late + self.stepping.targets.reply_seconds(case.priority, is_first=is_first)) / 60
         return self.stepping.targets.hours.between(case.waiting_since or case.opened_at, now) / 60
 
+    def _breached(self, case: Case, now: float) -> Case:
+        """The case with what was due: SLA steps while it waits, or the reply of the person who has it."""
+        if case.state == "human":
+            return steps.miss_reply(case, now=now)
+        return steps.breach(case, now=now, targets=self.stepping.targets)
+
     async def _breach(self, case: Case, now: float) -> None:
-        targets = self.stepping.targets
-        higher = _next(steps.breach(case, now=now, targets=targets))
+        higher = _next(self._breached(case, now))
+        if case.state == "human":
+            await self._become(case, higher, _step_name(higher), self.stepping.messages.reply_missed(higher))
+            return
         lead = await self._lead_channel() if higher.step >= 2 else None
         async with self.stepping.database.transaction() as tx:
             spoke = await inbox.last_said(tx, case.thread, case.customer)
         waited = self._waited(case, now)
         rows = self.stepping.messages.breached(higher, case, waited=waited, spoke=spoke, lead=lead)
-        await self._become(case, higher, f"sla_step_{higher.step}", rows)
+        await self._become(case, higher, _step_name(higher), rows)
 
     async def _become(self, before: Case, after: Case, action: str, rows: Sequence[Outgoing]) -> None:
         """Save the case and queue the messages, unless the case has changed since it was read."""
@@ -203,6 +222,18 @@ class SlaTimers:
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.error("DESK_LEAD cannot be messaged", extra={"reason": str(error)})
             return None
+
+
+def _rings(case: Case) -> bool:
+    """Whether an alarm rings for what is due: the case waits for a claim, or for a reply."""
+    return case.state == "waiting" or (
+        case.state == "human" and case.reply_due is not None and case.snoozed_until is None
+    )
+
+
+def _step_name(case: Case) -> str:
+    """The audit entry of a breach."""
+    return "reply_missed" if case.state == "human" else f"sla_step_{case.step}"
 
 
 def _next(case: Case) -> Case:

@@ -219,6 +219,15 @@ class People:
     """The number of resolved cases that were reopened. Each counts once."""
     scores: Mapping[int, int]
     """Score from 1 to 5 -> number of cases. Only the customer's own latest score of each case counts."""
+    replies_met: int = 0
+    """The number of people's replies that came within their target."""
+    replies: int = 0
+    """The number of people's replies for which a target ran."""
+
+    @property
+    def reply_rate(self) -> float | None:
+        """The share of the replies that came within their target."""
+        return share(self.replies_met, self.replies)
 
     @property
     def reopen_rate(self) -> float | None:
@@ -547,6 +556,8 @@ def _people(cases: Iterable[Opened], record: MetricsRecord, between: Between) ->
         len(resolved),
         sum(case.reopened > 0 for case in resolved),
         dict(sorted(scores.items())),
+        sum(case.replies_met for case in cases),
+        sum(case.replies_met + case.replies_missed for case in cases),
     )
 
 

@@ -243,6 +243,9 @@ def _people(figures: People) -> Iterator[MetricLine]:
     yield MetricLine("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} unclaimed")
     yield MetricLine("Time to claim", duration(figures.time_to_claim.p50), _p90(figures.time_to_claim))
     yield MetricLine("Time to the first human reply", duration(figures.time_to_reply.p50), _p90(figures.time_to_reply))
+    yield MetricLine(
+        "Replies in time", percent(figures.reply_rate), f"{figures.replies_met:,} of {figures.replies:,} that were due"
+    )
     yield MetricLine("Reopened", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
     mean = "" if figures.mean_score is None else f", mean {figures.mean_score:.1f} of 5"
     yield MetricLine("CSAT: 4 or 5 of 5", percent(figures.satisfied), f"n = {figures.scored:,}{mean}")

@@ -5,6 +5,7 @@ count_open    how many are open
 of_view       one of the lists that staff choose from
 next_waiting  the case that should be claimed next
 count_owned   how many each person has
+owing_replies those whose customers wait for a reply
 of_customer   the cases of one person
 search        the cases that contain the words
 cards         where the cards of cases are
@@ -68,7 +69,9 @@ async def of_view(
     views: dict[str, list[ColumnElement[bool]]] = {
         "mine": [state == "human", table.c.owner == user],
         "unassigned": [state.in_(WAITING)],
-        "late": [state.in_(WAITING), table.c.step > 0],
+        "late": [_is_late()],
+        "customer": [state == "human", table.c.reply_due.is_(None), table.c.snoozed_until.is_(None)],
+        "snoozed": [state == "human", table.c.snoozed_until.is_not(None)],
         "claimed": [state == "human"],
         "solved": [state.in_(("resolved", "closed")), table.c.ended_at >= today],
         "all": [state.in_(OPEN_STATES)],
@@ -83,8 +86,8 @@ class Counts:
     """How many cases are open."""
 
     late: int
+    """Those that wait too long for a claim or for a reply."""
     waiting: int
-    """Those that are late among them."""
     mine: int
     claimed: int
     """Those of everybody."""
@@ -95,7 +98,7 @@ async def count_open(tx: AsyncConnection, *, user: str, at: Desks) -> Counts:
     table = schema.kase
     waits = table.c.state.in_(WAITING)
     is_claimed = table.c.state == "human"
-    wanted = (and_(waits, table.c.step > 0), waits, and_(is_claimed, table.c.owner == user), is_claimed)
+    wanted = (_is_late(), waits, and_(is_claimed, table.c.owner == user), is_claimed)
     counted = (func.coalesce(func.sum(case((condition, 1), else_=0)), 0) for condition in wanted)
     row = (await tx.execute(select(*counted).where(table.c.state.in_(OPEN_STATES), at.have_row()))).one()
     return Counts(*(int(number) for number in row))
@@ -114,6 +117,14 @@ async def count_owned(tx: AsyncConnection, *, at: Desks) -> dict[str, int]:
     table = schema.kase
     counted = select(table.c.owner, func.count()).where(table.c.state == "human", at.have_row()).group_by(table.c.owner)
     return {str(owner): int(count) for owner, count in await tx.execute(counted)}
+
+
+async def owing_replies(tx: AsyncConnection, *, at: Desks, limit: int) -> list[Case]:
+    """The cases of these desks whose customers wait for a reply of the person who has them, the longest due first."""
+    table = schema.kase
+    owed = (table.c.state == "human", table.c.reply_due.is_not(None), table.c.snoozed_until.is_(None), at.have_row())
+    rows = await tx.execute(select(table).where(*owed).order_by(table.c.reply_due, table.c.id).limit(limit))
+    return [as_case(row) for row in rows]
 
 
 async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: int) -> list[Case]:
@@ -144,6 +155,12 @@ async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple
         select(table.c.key, table.c.channel, table.c.ts).where(table.c.key.in_(keys), table.c.ts.is_not(None))
     )
     return {keys[row.key]: (row.channel, row.ts) for row in rows}
+
+
+def _is_late() -> ColumnElement[bool]:
+    table = schema.kase
+    unclaimed = and_(table.c.state.in_(WAITING), table.c.step > 0)
+    return or_(unclaimed, and_(table.c.state == "human", table.c.reply_missed.is_(True)))
 
 
 def _by_urgency() -> tuple[ColumnElement[Any], ...]:

@@ -29,6 +29,9 @@ LATER = (
     "step",
     "keeps_helping",
     "replied_at",
+    "reply_due",
+    "reply_missed",
+    "snoozed_until",
     "reopened",
     "last_owner",
     "outcome",
@@ -86,6 +89,12 @@ class Case:
     """Whether the assistant answers while the customer waits."""
     replied_at: float | None = None
     """When a person's first words were sent to the customer."""
+    reply_due: float | None = None
+    """When the next reply to the customer is due, while a person has the case. None while the customer is to answer."""
+    reply_missed: bool = False
+    """Whether that reply is late."""
+    snoozed_until: float | None = None
+    """Until when the person has put the case aside. None if they have not."""
     reopened: int = 0
     last_owner: str | None = None
     """The owner before the case was opened again."""
@@ -123,8 +132,13 @@ class Case:
 
     @property
     def is_late(self) -> bool:
-        """Whether it has waited longer than its target."""
-        return self.waits and self.step > 0
+        """Whether it has waited for a claim, or for a person's reply, longer than its target."""
+        return (self.waits and self.step > 0) or (self.state == "human" and self.reply_missed)
+
+    @property
+    def waits_for_customer(self) -> bool:
+        """Whether a person has it, and the customer is to answer."""
+        return self.state == "human" and self.reply_due is None and self.snoozed_until is None
 
     def is_with(self, user: str) -> bool:
         """Whether this member of staff owns it."""
@@ -259,10 +273,12 @@ async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Ca
 async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
     """Write `changed` over `case`. None if someone else was faster. Raises Superseded like `add`.
 
-    A case without an owner has no helpers.
+    A case without an owner has no helpers, owes no reply and is not put aside.
     """
     await attempts.hold(tx)
     table = schema.kase
+    if changed.state != "human":
+        changed = replace(changed, reply_due=None, reply_missed=False, snoozed_until=None)
     statement = (
         update(table)
         .where(table.c.id == case.id, table.c.version == case.version)
@@ -317,14 +333,16 @@ async def due_by(tx: AsyncConnection, now: float, *, states: Collection[str], li
 
 
 async def put_off(tx: AsyncConnection, seconds: float) -> int:
-    """Delay everything that is due in waiting cases by `seconds` (negative: sooner). Returns the number of cases.
+    """Delay everything that is due in waiting cases by `seconds` (negative: sooner), and the replies that are due.
+    Returns the number of cases.
 
-    What is due when the desk opens stays. The version stays too, so a change that someone makes at this moment
-    succeeds.
+    What is due when the desk opens, or at the end of a snooze, stays. The version stays too, so a change that someone
+    makes at this moment succeeds.
     """
     table = schema.kase
-    waiting = (table.c.state == "waiting", table.c.due.is_not(None))
-    return int((await tx.execute(update(table).where(*waiting).values(due=table.c.due + seconds))).rowcount)
+    running = (table.c.state.in_(("waiting", "human")), table.c.due.is_not(None), table.c.snoozed_until.is_(None))
+    later = {"due": table.c.due + seconds, "reply_due": table.c.reply_due + seconds}
+    return int((await tx.execute(update(table).where(*running).values(**later))).rowcount)
 
 
 async def claims_since(tx: AsyncConnection, since: float, *, latest: int) -> list[tuple[float, float]]:

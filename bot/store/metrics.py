@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,7 @@ because its quotation marks are escaped. And Postgres does not have to parse eve
 
 PIECE = 1_000
 """The number of rows that are read at once."""
-CLAIMED, REOPENED = "case.claimed", "case.reopened"
+CLAIMED, REOPENED, ANSWERED = "case.claimed", "case.reopened", "case.answered"
 NOT_OFFERED = "action.not_offered"
 """The audit entry of a change that the rules let nobody offer."""
 """Steps of a case, as in the audit trail."""
@@ -66,6 +67,10 @@ class Opened:
     """What staff said about the outcome. Empty if they said nothing."""
     was_merged: bool = False
     """Whether it was merged into another one."""
+    replies_met: int = 0
+    """How many replies of people that were due came in time."""
+    replies_missed: int = 0
+    """How many came late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +267,16 @@ def _with_grounds(asked: Select[Any]) -> Select[Any]:
 async def _cases(database: Database, span: Span, taken: Span) -> list[Opened]:
     table, audit = schema.kase.c, schema.audit.c
     steps: dict[tuple[str, str], list[float]] = {}
-    noted = select(audit.id, audit.subject, audit.action, audit.at).where(audit.action.in_((CLAIMED, REOPENED)))
+    replies: Counter[tuple[str, str]] = Counter()
+    noted = select(audit.id, audit.subject, audit.action, audit.at, audit.detail).where(
+        audit.action.in_((CLAIMED, REOPENED, ANSWERED))
+    )
     async for rows in _pieces(database, noted, audit.at, audit.id, span=taken):
         for row in rows:
-            steps.setdefault((row.subject, row.action), []).append(row.at)
+            if row.action == ANSWERED:
+                replies[row.subject, str(row.detail.get("met"))] += 1
+            else:
+                steps.setdefault((row.subject, row.action), []).append(row.at)
     columns = (table.id, table.thread, table.customer, table.reason, table.state, table.opened_at, table.claimed_at)
     later = (table.replied_at, table.reopened, table.outcome, table.merged_into)
     opened = select(*columns, *later)
@@ -284,6 +295,8 @@ async def _cases(database: Database, span: Span, taken: Span) -> list[Opened]:
             reopened_at=tuple(steps.get((ref_of(row.id), REOPENED), ())),
             outcome="" if row.outcome == ERASED else row.outcome,
             was_merged=row.merged_into is not None,
+            replies_met=replies[ref_of(row.id), "yes"],
+            replies_missed=replies[ref_of(row.id), "no"],
         )
         async for rows in _pieces(database, opened, table.opened_at, table.id, span=span)
         for row in rows

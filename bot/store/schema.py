@@ -217,13 +217,19 @@ kase = Table(
     # Since when it waits now. It may have been opened long before.
     Column("waiting_since", Float),
     # When the next automatic step is due: the next SLA step while it waits, the opening of the desk while out of hours,
-    # the end of the week after it was solved. NULL if there is none.
+    # the next reply or the end of a snooze while a person has it, the end of the week after it was solved. NULL if
+    # there is none.
     Column("due", Float),
     Column("step", Integer, nullable=False, server_default="0"),
     # Whether the assistant answers while the customer waits, because the customer wants it.
     Column("keeps_helping", Boolean, nullable=False, server_default=false()),
     # When a person's first words were sent to the customer.
     Column("replied_at", Float),
+    # While a person has it: when the next reply to the customer is due, NULL while the customer is to answer; whether
+    # that reply is late; and until when the person has put the case aside.
+    Column("reply_due", Float),
+    Column("reply_missed", Boolean, nullable=False, server_default=false()),
+    Column("snoozed_until", Float),
     Column("reopened", Integer, nullable=False, server_default="0"),
     # The owner before it was opened again. That person is called first.
     Column("last_owner", String(32)),

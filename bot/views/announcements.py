@@ -117,6 +117,7 @@ ANNOUNCEMENTS: Mapping[str, Announcement] = {
     "unassigned": Announcement("unassigned", ":hourglass_flowing_sand:", _keep_assistant, staff=staff_cards.unassigned),
     "joined": Announcement(staff=staff_cards.joined),
     "prioritized": Announcement(),
+    "marked": Announcement(),
     "transferred": Announcement("transferred", ":arrow_right:", card=False),
     "merged": Announcement("merged", ":link:", card=False),
     # The case has ended.

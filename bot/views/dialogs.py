@@ -24,6 +24,8 @@ NOTE_LIMIT = 1_000
 """The most characters of a note."""
 DRAFT_LIMIT = 3_000
 """The most characters of a reply. Slack accepts no more in a field."""
+LATER = {"tomorrow": "Tomorrow at 09:00", "monday": "Monday at 09:00", "own": "My own time, below"}
+"""Until when a case can be snoozed -> the words, in the desk's time zone."""
 SUGGEST = "suggest"
 """The value of `kb` if it is ticked."""
 WITH_METHOD: frozenset[ActionKind] = frozenset({"change_order_payment", "change_order_items", "exchange_items"})
@@ -144,6 +146,20 @@ def assign(case: Case, *, about: str) -> Block:
     return _modal("submit.assign", f"Assign {case.ref}", "Assign", context(words), person, note, about=about)
 
 
+def later(case: Case, *, about: str) -> Block:
+    """Choose until `when` a case is snoozed: a key of LATER, or the time in `own`."""
+    words = "You're mentioned when the time comes. If the customer writes first, the snooze ends."
+    own: Block = {
+        "type": "input",
+        "block_id": "own",
+        "label": plain("Own time"),
+        "element": {"type": "datetimepicker", "action_id": "own"},
+        "optional": True,
+    }
+    chosen = _radio("when", "Until when?", LATER, present="tomorrow")
+    return _modal("submit.later", f"Snooze {case.ref}", "Snooze", context(words), chosen, own, about=about)
+
+
 def merge(case: Case, *, others: Sequence[Case], about: str) -> Block:
     """Choose the case that this one is merged `into`. `others` are the customer's other cases."""
     words = (
@@ -257,7 +273,7 @@ def refusal(action: Action, *, about: str) -> Block:
 
 def filled_in(values: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str | list[str]]:
     """Block id -> its value in a submitted view's state: a text, the value of an option, or an id. Several values are a
-    list."""
+    list. A time is in seconds since 1970."""
     return {block: _held(element) for block, elements in values.items() for element in elements.values()}
 
 
@@ -267,7 +283,7 @@ def _held(element: Mapping[str, object]) -> str | list[str]:
             return [str(option["value"]) for option in options]
         case {"selected_option": {"value": value}}:
             return str(value)
-    kept = ("value", "selected_user", "selected_conversation", "selected_channel")
+    kept = ("value", "selected_date_time", "selected_user", "selected_conversation", "selected_channel")
     return next((str(element[name]) for name in kept if element.get(name)), "")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bot.slack.blocks import Block, Card, actions, alert, button, context, header, moment, one_line, plain, section
 from bot.slack.mrkdwn import escape
 from bot.store.cases import Case
-from bot.views.staff_cards import WHY
+from bot.views.staff_cards import WHY, stage
 
 MAX_LINES = 20
 """The most cases that the queue message shows."""
@@ -17,6 +17,8 @@ VIEWS = {
     "mine": "With me",
     "unassigned": "Unassigned",
     "late": "Late",
+    "customer": "Waiting for customer",
+    "snoozed": "Snoozed",
     "claimed": "Claimed",
     "solved": "Solved today",
     "all": "All open",
@@ -42,11 +44,13 @@ def placeholder() -> Card:
 
 def queue_message(cases: Sequence[Case], *, links: Mapping[int, str]) -> Card:
     """The queue message for the open cases of a desk, the most urgent first. `links` are their cards' addresses."""
-    late, waiting, claimed = sort_out(cases)
-    counts = f"{len(late)} late · {len(waiting)} unassigned · {len(claimed)} claimed"
+    late, waiting, customer, claimed = sort_out(cases)
+    counts = f"{len(late)} late · {len(waiting)} unassigned · {len(customer)} waiting for customer"
+    counts += f" · {len(claimed)} claimed"
     blocks: list[Block] = [header("Queue"), context(counts)]
     left = MAX_LINES
-    for title, listed in (("Late", late), ("Unassigned", waiting), ("Claimed", claimed)):
+    people = [(f"<@{owner}> ({len(theirs)})", theirs) for owner, theirs in by_person(claimed)]
+    for title, listed in (("Late", late), ("Unassigned", waiting), ("Waiting for customer", customer), *people):
         if shown := listed[:left]:
             blocks += _group(title, shown, links)
             left -= len(shown)
@@ -59,12 +63,22 @@ def queue_message(cases: Sequence[Case], *, links: Mapping[int, str]) -> Card:
     return Card(f"Queue: {counts}", tuple(blocks))
 
 
-def sort_out(cases: Sequence[Case]) -> tuple[list[Case], list[Case], list[Case]]:
-    """The open cases that are late, those that wait, and those that a person has, these by person."""
+def sort_out(cases: Sequence[Case]) -> tuple[list[Case], list[Case], list[Case], list[Case]]:
+    """The open cases that are late, those that wait, those whose customer is to answer, and others that people have."""
     late = [case for case in cases if case.is_late]
     waiting = [case for case in cases if case.waits and not case.is_late]
-    claimed = [case for case in cases if case.state == "human"]
-    return late, waiting, sorted(claimed, key=lambda case: case.owner_name or "")
+    customer = [case for case in cases if case.waits_for_customer]
+    others = [case for case in cases if case.state == "human" and not (case.is_late or case.waits_for_customer)]
+    return late, waiting, customer, others
+
+
+def by_person(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
+    """The claimed cases of each person, by the people's names."""
+    people = {case.owner or "": case.owner_name or "" for case in cases}
+    return [
+        (owner, [case for case in cases if (case.owner or "") == owner])
+        for owner in sorted(people, key=lambda owner: (people[owner], owner))
+    ]
 
 
 def view_menu(action_id: str, words: str, *, chosen: str = "") -> Block:
@@ -85,13 +99,14 @@ def line(case: Case, link: str) -> str:
     mark = ":alarm_clock:" if case.is_late else MARKS.get(case.priority, "")
     who = f" · <@{case.owner}>" if case.owner and case.state == "human" else ""
     about = f"{one_line(case.title, 100)} · {one_line(case.customer_name, 60)}"
-    return f"{mark} *{ref}* {about}{who} · {moment(case.since, SINCE[case.state])}"
+    turn = f" · {stage(case)}" if case.state == "human" else ""
+    return f"{mark} *{ref}* {about}{who} · {moment(case.since, SINCE[case.state])}{turn}"
 
 
 def overdue_together(
     cases: Sequence[tuple[Case, float]], *, links: Mapping[int, str], mention: str, claims: bool = True
 ) -> Card:
-    """One alarm for several cases that no one has claimed, each with the minutes that it has waited.
+    """One alarm for several cases that wait for a claim or a reply, each with the minutes that it has waited.
 
     With `claims` it has the button to claim the next one. It names no customer and no matter: the queue message does,
     and what is stored here cannot be erased case by case.
@@ -99,7 +114,7 @@ def overdue_together(
     said = f"{mention} {len(cases)} cases have waited too long.".strip()
     lines = [
         f"• {MARKS.get(case.priority, '')} {_ref(case, links)} · {WHY.get(case.reason, escape(case.reason))}"
-        f" · {round(waited)} min"
+        f" · {round(waited)} min{_owner(case)}"
         for case, waited in cases[:MAX_LINES]
     ]
     more = [f"and {len(cases) - MAX_LINES} more"] if len(cases) > MAX_LINES else []
@@ -111,6 +126,11 @@ def overdue_together(
 def claimed_next(case: Case, link: str) -> str:
     """For the person who pressed *Claim next*: which case they have now."""
     return f"{case.ref} is yours: <{link}|open its card>. What you write in its thread goes to the customer."
+
+
+def _owner(case: Case) -> str:
+    """The mention of the person whose reply is late. Empty for a case that no one has claimed."""
+    return f" · reply of <@{case.owner}>" if case.state == "human" else ""
 
 
 def _ref(case: Case, links: Mapping[int, str]) -> str:

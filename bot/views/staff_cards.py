@@ -112,22 +112,20 @@ def causes_of(desk: DeskFile) -> Mapping[str, str]:
 def case_card(
     case: Case,
     *,
-    reply_due: float | None = None,
     by: str = "",
     desk: DeskFile | None = None,
     prepares: bool = False,
 ) -> Card:
     """The card of a case in its present state.
 
-    `prepares` is whether staff can prepare a change of an order here. `reply_due` is when a person's first reply is
-    due, in seconds since 1970. `by` is the Slack id of the user who ended the case. `desk` has the words for its own
-    causes and outcomes.
+    `prepares` is whether staff can prepare a change of an order here. `by` is the Slack id of the user who ended the
+    case. `desk` has the words for its own causes and outcomes.
     """
     match case.state:
         case "waiting" | "out_of_hours":
             return _waiting_card(case)
         case "human":
-            return _claimed_card(case, reply_due, prepares=prepares)
+            return _claimed_card(case, prepares=prepares)
         case "merged":
             return _merged_card(case, by)
         case _:
@@ -156,9 +154,8 @@ def _waiting_card(case: Case) -> Card:
     )
 
 
-def _claimed_card(case: Case, reply_due: float | None, *, prepares: bool) -> Card:
-    reply = f" · first reply due {moment(reply_due, '{time}')}" if reply_due else ""
-    claimed = f"*Claimed by <@{case.owner or ''}>* {moment(case.claimed_at or 0.0, '{time}')}{reply}"
+def _claimed_card(case: Case, *, prepares: bool) -> Card:
+    claimed = f"*Claimed by <@{case.owner or ''}>* {moment(case.claimed_at or 0.0, '{time}')} · {stage(case)}"
     return _card(
         case,
         f"{case.ref} is claimed by <@{case.owner or ''}>",
@@ -174,8 +171,20 @@ def _claimed_card(case: Case, reply_due: float | None, *, prepares: bool) -> Car
             _more(case),
             block_id="case",
         ),
-        actions(_assign(case), button("case.unassign", "Back to the queue", case.ref), block_id="work"),
+        actions(*_work(case), block_id="work"),
     )
+
+
+def stage(case: Case) -> str:
+    """Whose turn it is in a case that a person has, and until when."""
+    if case.snoozed_until is not None:
+        return f":zzz: snoozed until {moment(case.snoozed_until, '{date_short_pretty} {time}')}"
+    if case.reply_due is None:
+        return "waiting for customer"
+    reply = "first reply" if case.replied_at is None else "reply"
+    if case.reply_missed:
+        return f":alarm_clock: {reply} was due {moment(case.reply_due, '{date_short_pretty} {time}')}"
+    return f"{reply} due {moment(case.reply_due, '{time}')}"
 
 
 def _ended_card(case: Case, by: str, desk: DeskFile) -> Card:
@@ -288,8 +297,13 @@ def assigned_to_you(case: Case, *, by: str, note: str) -> Card:
 
 
 def unassigned(case: Case, before: Case, by: str) -> Card:
-    """For the case's thread: the case is back in the queue. Its owner before is mentioned, if somebody else did it."""
+    """For the case's thread: the case is back in the queue. Its owner before is mentioned, if somebody else did it.
+
+    Without `by`, the owner was away while the customer waited.
+    """
     words = f"<@{by}> put {case.ref} back into the queue."
+    if not by:
+        words = f"The customer waits, and <@{before.owner or ''}> is away: {case.ref} is back in the queue."
     if before.owner != by:
         words += f" <@{before.owner or ''}>, your messages here no longer reach the customer."
     return Card(words, ())
@@ -409,6 +423,22 @@ def unclaimed(case: Case, words: str, *, mention: str = "", snooze: str = "") ->
     if snooze:
         buttons.append(button("case.snooze", "Snooze 10 min", snooze))
     return Card(said, (alert(said), actions(*buttons)))
+
+
+def reply_missed(case: Case, *, mention: str) -> Card:
+    """For the case's thread: the reply to the customer is late. `mention` calls the person who has the case."""
+    words = f"{mention} {case.ref}: the customer is waiting for your reply ({stage(case)})."
+    return Card(words, (alert(words),))
+
+
+def woken(case: Case) -> Card:
+    """For the case's thread: the time until which the case was put aside is over."""
+    return Card(f"<@{case.owner or ''}> {case.ref} is no longer snoozed.", ())
+
+
+def no_answer(case: Case) -> Card:
+    """For the case's thread: the customer has not answered for days."""
+    return Card(f"<@{case.owner or ''}> the customer hasn't answered in {case.ref}. Ask again, or resolve it.", ())
 
 
 def desk_opened(case: Case) -> Card:
@@ -647,6 +677,15 @@ def _kept_inside(files: str) -> str:
 def _more(case: Case) -> Block:
     """The menu of rare actions for a case."""
     return overflow("case.more", *((f"{name}/{case.ref}", text) for name, text in MORE.items()))
+
+
+def _work(case: Case) -> list[Block]:
+    """The buttons of a claimed case that say whose turn it is."""
+    customer = [] if case.reply_due is None else [button("case.await", "Waiting for customer", case.ref)]
+    later = button("case.later", "Snooze…", case.ref)
+    if case.snoozed_until is not None:
+        later = button("case.wake", "End snooze", case.ref)
+    return [*customer, later, _assign(case), button("case.unassign", "Back to the queue", case.ref)]
 
 
 def _assign(case: Case) -> Block:

@@ -2,16 +2,21 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.cases.assignment import Assignment, How
 from bot.cases.availability import Availability
+from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
 from bot.store.database import Database
 from tests.cases.test_queue import AGENT, CHANNEL, OTHER, Desk
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
+
+NOBODY: Any = None
+"""Slack's people, who are not asked for."""
 
 
 class Room(Desk):
@@ -110,3 +115,32 @@ async def test_nobody_gets_their_own_case(room: Room) -> None:
     ref = (await room.opens(1)).ref
     await room.process_of("least_open").give_out(CHANNEL)
     assert await room.owners([ref]) == [None]
+
+
+async def test_cases_of_somebody_who_is_away_go_back_when_a_customer_waits_too_long(room: Room) -> None:
+    waits, answered = [await room.cases.claim((await room.opens(number)).ref, AGENT) for number in (1, 2)]
+    await room.cases.await_customer(answered.ref, AGENT)
+    giving = room.process_of("claim")
+    await giving.availability.leave(AGENT, seconds=None)
+    room.clock.advance(14 * 60.0)
+    await giving.take_back(CHANNEL)
+    assert await room.owners([waits.ref]) == [AGENT]
+    room.clock.advance(60.0)
+    await asyncio.gather(*(room.process_of("claim").take_back(CHANNEL) for _ in range(2)))
+    assert await room.owners([waits.ref, answered.ref]) == [None, AGENT]
+    await send_all(room.outbox, patience=100_000.0)
+    told = [text for text in room.slack.texts(CHANNEL) if f"<@{AGENT}> is away: {waits.ref}" in text]
+    assert len(told) == 1
+
+
+async def test_slacks_presence_takes_a_case_back_only_when_its_reply_is_late(room: Room) -> None:
+    case = await room.cases.claim((await room.opens(1)).ref, AGENT)
+    room.slack.workspace.users[AGENT].is_away = True
+    giving, sla = room.process_of("claim"), SlaTimers(room.cases.stepping, room.slack.client.chat, NOBODY)
+    room.clock.advance(14 * 60.0)
+    await giving.take_back(CHANNEL)
+    assert await room.owners([case.ref]) == [AGENT]
+    room.clock.advance(60.0)
+    await sla.look()
+    await giving.take_back(CHANNEL)
+    assert await room.owners([case.ref]) == [None]

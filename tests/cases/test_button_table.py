@@ -54,7 +54,7 @@ WORKS = {
     **dict.fromkeys(["case.more.transfer", "case.more.merge", "submit.handback", "submit.priority"], PEOPLES),
     **dict.fromkeys(["submit.spam", "submit.transfer", "submit.merge"], PEOPLES),
     **dict.fromkeys(["case.assign", "submit.assign"], PEOPLES),
-    "case.unassign": CLAIMED,
+    **dict.fromkeys(["case.unassign", "case.await", "case.later", "case.wake", "submit.later"], CLAIMED),
     "kb.suggest": {*ENDED, "merged", "bot"},
 }
 """The states of a case in which a button does something. Every other button works in all of them."""
@@ -62,7 +62,7 @@ DONE = {
     "esc.cancel": {"bot"},
     "submit.handback": {"bot"},
     **dict.fromkeys(["esc.undo", "case.reopen", "case.snooze", "case.unassign", "submit.transfer"], UNCLAIMED),
-    "submit.assign": CLAIMED,
+    **dict.fromkeys(["submit.assign", "case.await", "case.wake"], CLAIMED),
     **dict.fromkeys(["esc.urgent", "esc.wait"], CLOSED_DESK),
     "submit.resolve": {"resolved"},
     "submit.spam": {"closed"},

@@ -36,6 +36,14 @@ STEPS: dict[str, Callable[[Case], Case]] = {
     "can wait": steps.can_wait,
     "keep helping": steps.keep_helping,
     "close": steps.close,
+    "assign to b": lambda case: steps.assign(case, "B", "Agent B", now=6.5, targets=DAYTIME),
+    "unassign": lambda case: steps.unassign(case, now=6.6, targets=DAYTIME),
+    "owe a reply": lambda case: steps.owe_reply(case, now=7.0, targets=DAYTIME),
+    "answer": lambda case: steps.answer(case, now=7.1),
+    "await the customer": lambda case: steps.await_customer(case, now=7.2),
+    "put aside": lambda case: steps.put_aside(case, 8.0, now=7.3),
+    "wake": lambda case: steps.wake(case, now=8.0),
+    "miss the reply": lambda case: steps.miss_reply(case, now=10 * DAY),
 }
 
 
@@ -82,9 +90,14 @@ def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed
         assert case.waits <= (case.owner is None)
         assert (case.state in ("human", "resolved", "closed")) <= (case.owner is not None)
         assert (case.state in OPEN_STATES) == (case.ended_at is None)
-        assert (case.due is not None) == (
-            (case.state == "waiting" and case.step < 3) or case.state in ("out_of_hours", "resolved")
-        )
+        if case.state == "human":
+            assert case.snoozed_until is None or case.due == case.snoozed_until
+            assert case.reply_due is not None or not case.reply_missed
+            assert case.reply_due is None or case.reply_missed or case.due is not None
+        else:
+            assert (case.due is not None) == (
+                (case.state == "waiting" and case.step < 3) or case.state in ("out_of_hours", "resolved")
+            )
         assert case.keeps_helping <= case.waits
 
 

@@ -182,7 +182,7 @@ async def test_what_was_missed_is_climbed_once_to_the_highest_rung(desk: Desk) -
     assert len(desk.calls()) == 1
 
 
-@pytest.mark.parametrize("step", ["claim", "hand_back", "cancel"])
+@pytest.mark.parametrize("step", ["hand_back", "cancel"])
 async def test_nobody_is_called_for_a_case_that_is_taken_or_over(desk: Desk, step: str) -> None:
     case = await desk.opens()
     await getattr(desk.cases, step)(case.ref, CUSTOMER.user if step == "cancel" else AGENT)
@@ -452,3 +452,65 @@ async def test_what_is_due_when_the_desk_opens_is_not_put_off(office: Desk) -> N
     await office.after(0)
     assert (await office.now(case)).state == "waiting"
     assert not [call for call in office.calls() if ON_CALL in call]
+
+
+async def test_a_late_reply_rings_once_for_the_person_and_several_ring_together(desk: Desk) -> None:
+    first = await desk.cases.claim((await desk.opens()).ref, AGENT)
+    await desk.after(14)
+    assert desk.calls() == []
+    await desk.after(1)
+    (call,) = desk.calls()
+    assert call.startswith(f"<@{AGENT}> {first.ref}: the customer is waiting for your reply")
+    assert ":alarm_clock: first reply was due" in str(desk.posts("C0AGENTS")[0]["blocks"])
+    assert (await desk.now(first)).is_late
+    await desk.after(10_000)
+    assert len(desk.calls()) == 1, "a late reply rings once"
+    several = [await desk.cases.claim((await desk.opens()).ref, AGENT) for _ in range(3)]
+    await desk.opens()
+    await desk.after(15)
+    assert len(desk.calls()) == 1
+    (digest,) = [each for each in desk.posts("C0AGENTS") if "4 cases have waited too long" in each["text"]]
+    assert str(digest["blocks"]).count(f"reply of <@{AGENT}>") == len(several)
+
+
+async def test_of_two_processes_one_rings_for_a_late_reply_and_none_after_the_answer(desk: Desk) -> None:
+    await desk.cases.claim((await desk.opens()).ref, AGENT)
+    answered = await desk.cases.claim((await desk.opens()).ref, AGENT)
+    await desk.cases.await_customer(answered.ref, AGENT)
+    desk.clock.advance(15 * MINUTE)
+    await asyncio.gather(*(desk.timers().look() for _ in range(2)))
+    await desk.delivers()
+    assert len(desk.calls()) == 1
+
+
+async def test_a_snooze_until_tomorrow_ends_when_the_desk_opens_and_the_person_is_mentioned(office: Desk) -> None:
+    case = await office.cases.claim((await office.opens()).ref, AGENT)
+    tomorrow = office.cases.targets.hours.morning(office.clock.now())
+    assert tomorrow == MONDAY + 24 * HOUR
+    await office.cases.put_aside(case.ref, AGENT, tomorrow)
+    await office.after(23 * 60)
+    assert office.calls() == [], "a snoozed case does not ring"
+    await office.after(60)
+    assert (await office.now(case)).snoozed_until is None
+    assert f"<@{AGENT}> {case.ref} is no longer snoozed." in [each["text"] for each in office.posts("C0AGENTS")]
+    await office.after(1)
+    (call,) = office.calls()
+    assert "waiting for your reply" in call, "the reply that was due before is late"
+
+
+async def test_who_gets_no_answer_from_a_customer_for_days_is_reminded_once(desk: Desk) -> None:
+    case = await desk.cases.claim((await desk.opens()).ref, AGENT)
+    await desk.cases.await_customer(case.ref, AGENT)
+    await desk.after(3 * 24 * 60)
+    await desk.after(3 * 24 * 60)
+    told = [each["text"] for each in desk.posts("C0AGENTS") if "hasn't answered" in each["text"]]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("weekday", "morning"),
+    [(None, "2026-11-24 09:00"), (0, "2026-11-30 09:00"), (5, "2026-11-30 09:00")],
+    ids=["tomorrow", "Monday", "Saturday, when the desk is closed"],
+)
+def test_a_morning_is_that_of_the_desk(weekday: int | None, morning: str) -> None:
+    assert f"{OFFICE.local(OFFICE.morning(MONDAY, weekday=weekday)):%Y-%m-%d %H:%M}" == morning

@@ -7,12 +7,14 @@ import pytest
 from slack_bolt.async_app import AsyncApp
 
 from bot.cases.buttons import BUTTONS
-from bot.cases.dialogs import NO_SUCH_CASE, TOO_LATE, Dialogs
+from bot.cases.dialogs import NO_SUCH_CASE, TOO_LATE, About, Dialogs
+from bot.clock import SystemClock
 from bot.conversation import ThreadRef
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.turns.message_body import filled
+from bot.views import dialogs as staff_dialogs
 from bot.views import staff_cards
 from handlers import dialogs, staff
 from handlers.actions import register_rest
@@ -196,3 +198,21 @@ async def test_who_is_not_on_the_desks_team_is_refused_in_the_open_dialog(wired:
     await act.submit_view(AGENT, view["id"], {"person": {"person": "U0AGENTB"}, **note})
     (stored,) = wired.inbox.arrivals
     assert stored.interaction.fields == {"person": "U0AGENTB", "note": "Charged twice"}
+
+
+async def test_a_snooze_until_a_time_that_is_past_is_refused_in_the_open_dialog(wired: Wired) -> None:
+    await wired.interactions(AGENT, "case.claim")
+    wired.inbox.arrivals.clear()
+    view = staff_dialogs.later(wired.case, about=str(About(wired.case.ref, ThreadRef(TEAM, "C0AGENTS", "1.1"), "1.1")))
+    act, workspace = wired.slack.workspace.act, wired.slack.workspace
+    await wired.interactions(AGENT)
+    opened = await wired.dialog(AGENT)
+    await wired.slack.client.views.update(opened["id"], view)
+    past = await act.submit_view(AGENT, opened["id"], {"when": {"when": "own"}, "own": {"own": 1_000_000_000}})
+    assert "Choose a time from now on" in past.payload["errors"]["own"]
+    assert workspace.modals[AGENT], "the dialog stays open"
+    later = int(SystemClock().now()) + 3_600
+    ack = await act.submit_view(AGENT, opened["id"], {"when": {"when": "own"}, "own": {"own": later}})
+    assert ack.ok, ack
+    (stored,) = wired.inbox.arrivals
+    assert stored.interaction.fields == {"when": "own", "own": str(later)}

@@ -144,6 +144,13 @@ class Channel:
         await self.delivers()
         return ended
 
+    async def customer_writes(self, case: Case, text: str) -> InboxItem:
+        """The customer writes while people have their case."""
+        item = await self.begins(arrival(self.slack.workspace.new_ts(), text=text, thread_ts=case.thread.ts))
+        await self.relay.from_customer(await self.cases.find(case.ref), item, CUSTOMER)
+        await self.delivers()
+        return item
+
     async def begins(self, arrived: Arrival) -> InboxItem:
         """The arrival's row, as work on it begins."""
         async with self.database.transaction() as tx:
@@ -488,3 +495,44 @@ async def test_a_case_that_goes_back_to_the_queue_waits_and_can_be_claimed_again
     told = [text for text in channel.slack.texts("D0CUSTOMERA") if "had to pass on" in text]
     assert told == [f"Agent A had to pass on your case {case.ref}. A colleague will take it over and reply right here."]
     assert await channel.presses_on(channel.card, "case.claim", AGENT_B) == "pressed"
+
+
+async def test_after_an_answer_the_customer_is_to_answer_and_their_next_message_makes_a_reply_due(
+    channel: Channel,
+) -> None:
+    case = await channel.claimed()
+    assert await channel.writes(AGENT_A, "Which lamp?") == "relayed"
+    assert (await channel.cases.find(case.ref)).waits_for_customer
+    assert "waiting for customer" in str(channel.card["blocks"])
+    channel.clock.advance(3_600.0)
+    said = await channel.customer_writes(case, "The red one")
+    due = (await channel.cases.find(case.ref)).reply_due
+    assert due is not None
+    assert due > channel.clock.now(), "the next reply has a target of its own"
+    assert f"reply due <!date^{int(due)}^" in str(channel.card["blocks"])
+    assert await channel.writes(AGENT_A, "Thank you") == "relayed"
+    await channel.relay.from_customer(await channel.cases.find(case.ref), said, CUSTOMER)
+    assert (await channel.cases.find(case.ref)).waits_for_customer, "a message that is worked on again owes nothing"
+    async with channel.database.transaction() as tx:
+        notes = (await tx.execute(select(audit.c.detail).where(audit.c.action == "case.answered"))).scalars().all()
+    assert notes == [{"reply": "first", "met": "yes"}, {"reply": "next", "met": "yes"}]
+
+
+async def test_the_card_says_whose_turn_it_is_and_a_snooze_ends_with_the_customers_words(channel: Channel) -> None:
+    case = await channel.claimed()
+    assert await channel.presses_on(channel.card, "case.await", AGENT_B) == "pressed"
+    assert "waiting for customer" in str(channel.card["blocks"])
+    assert "case.await" not in str(channel.card["blocks"])
+    until = int(channel.clock.now()) + 7_200
+    assert await channel.submits("submit.later", case.ref, AGENT_A, when="own", own=str(until)) == "pressed"
+    assert f"snoozed until <!date^{until}^" in str(channel.card["blocks"])
+    await channel.customer_writes(case, "Still there?")
+    assert "snoozed" not in str(channel.card["blocks"])
+    assert (await channel.cases.find(case.ref)).reply_due is not None
+    assert await channel.submits("submit.later", case.ref, AGENT_A, when="tomorrow") == "pressed"
+    assert await channel.presses_on(channel.card, "case.wake", AGENT_A) == "pressed"
+    assert await channel.submits("submit.later", case.ref, AGENT_A, when="own", own="12") == "not_later"
+    assert (await channel.cases.find(case.ref)).snoozed_until is None
+    await channel.cases.put_aside(case.ref, AGENT_A, until)
+    ended = await channel.cases.resolve(case.ref, AGENT_A)
+    assert (ended.snoozed_until, ended.reply_due) == (None, None), "a case that is over has no marks"

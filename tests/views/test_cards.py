@@ -74,7 +74,10 @@ def every_staff_card(words: str) -> Iterator[Card]:
     for state in get_args(State):
         here = replace(case, state=state, due=1_795_200_000.0, helpers=HELPERS if state == "human" else ())
         for by in ("", "U0AGENTA"):
-            yield staff_cards.case_card(here, reply_due=1_795_200_900.0, by=by)
+            yield staff_cards.case_card(here, by=by)
+        yield staff_cards.case_card(replace(here, reply_due=1_795_200_900.0, reply_missed=True))
+        yield staff_cards.case_card(replace(here, snoozed_until=1_795_200_900.0))
+        yield staff_cards.reply_missed(here, mention="<@U0AGENTA>")
         for reader in ("U0AGENTA", "U0AGENTB", "U0AGENTC"):
             yield staff_cards.moved_on(here, reader=reader)
         yield staff_cards.over(here)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from bot.cases.assignment import Assignment, NotAtDesk
 from bot.cases.case import MovedOn, Priority
 from bot.cases.cases import Cases
+from bot.cases.hours import Hours
 from bot.cases.queue import NothingWaits, Queue
 from bot.cases.relay import Relay
 from bot.cases.step import UnknownCase
+from bot.clock import DAY
 from bot.reporting.why import Why
 from bot.store.inbox import InboxItem
 from bot.turns.interactions.replies import Replies, Step, field, interaction_thread, is_number, one_of
@@ -16,6 +18,10 @@ from bot.views.dialogs import SUGGEST
 from bot.views.staff_cards import causes_of, outcomes_of
 
 NOT_AT_DESK = "This person isn't on the desk's team. Nothing was assigned."
+
+NOT_LATER = "Choose a time from now on, at most 90 days ahead."
+LATEST_SECONDS = 90 * DAY
+"""The longest time for which a case can be snoozed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,9 @@ class CaseSteps:
             "case.claim": lambda item, ref: self.cases.claim(ref, item.author),
             "case.snooze": self._snooze,
             "case.takeover": lambda item, ref: self.cases.take_over(ref, item.author),
+            "case.await": lambda item, ref: self.cases.await_customer(ref, item.author),
+            "case.wake": lambda item, ref: self.cases.wake(ref, item.author),
+            "submit.later": self._put_aside,
             "case.unassign": lambda item, ref: self.assignment.unassign(ref, item.author),
             "case.join": self._join,
             "case.more.why": self._show_why,
@@ -56,6 +65,16 @@ class CaseSteps:
         except NothingWaits:
             await self.replies.tell(item, "No case waits to be claimed.")
             return "nothing_waits"
+        return None
+
+    async def _put_aside(self, item: InboxItem, ref: str) -> str | None:
+        stepping = self.cases.stepping
+        until = _snoozed_until(item.interaction.fields, now=stepping.clock.now(), hours=stepping.targets.hours)
+        if until is None:
+            # The time has passed since the dialog was submitted.
+            await self.replies.tell(item, NOT_LATER)
+            return "not_later"
+        await self.cases.put_aside(ref, item.author, until)
         return None
 
     async def _assign(self, item: InboxItem, ref: str) -> str | None:
@@ -118,6 +137,24 @@ class CaseSteps:
     async def _prioritize(self, item: InboxItem, ref: str) -> None:
         priority = one_of(Priority, item.interaction.fields.get("priority"))
         await self.cases.prioritize(ref, item.author, priority or "medium")
+
+
+def own_time(fields: Mapping[str, object], *, now: float) -> float | None:
+    """The time of their own that somebody chose for a snooze. None if it is past, or too far ahead."""
+    own = str(fields.get("own") or "")
+    until = float(own) if own.isascii() and own.isdigit() and len(own) <= 12 else 0.0
+    return until if now < until <= now + LATEST_SECONDS else None
+
+
+def _snoozed_until(fields: Mapping[str, object], *, now: float, hours: Hours) -> float | None:
+    """The time that was chosen for a snooze. None as in `own_time`."""
+    match fields.get("when"):
+        case "monday":
+            return hours.morning(now, weekday=0)
+        case "own":
+            return own_time(fields, now=now)
+        case _:
+            return hours.morning(now)
 
 
 def _chosen(value: object, choices: Collection[str]) -> str:
