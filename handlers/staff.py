@@ -42,12 +42,6 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await ack()
             await desk.refuse(arrival.thread.channel, arrival.author, thread_ts=interaction_thread(arrival))
 
-    @app.action("relay.note")
-    async def keep_inside(ack: Ack, body: BlockActions, action: Action) -> None:
-        await ack()
-        if await desk.admits(read_interaction(body, action, team=desk.me.team)):
-            await desk.chat.respond(body.get("response_url") or "", text="Kept as an internal note.", replace=True)
-
     @app.action("queue.filter")
     async def show_list(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()

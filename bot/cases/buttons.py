@@ -153,7 +153,8 @@ _TABLE = (
     Button("draft.send", "staff", "Sends a draft to the customer.", _CLAIMED, speaks=True),
     Button("relay.claim_send", "staff", "Claims the case and sends.", _OPEN, speaks=True, is_done=Case.is_with),
     Button("relay.send", "staff", "Sends a message to the customer.", _CLAIMED, speaks=True, is_done=_speaks),
-    Button("relay.note", "staff", "Keeps a message as an internal note.", lane="at_once"),
+    Button("relay.join_send", "staff", "Helps with the case and sends a message.", _CLAIMED, is_done=_speaks),
+    Button("relay.note", "staff", "Keeps a message as an internal note.", anywhere=True),
     # What staff press below a desk's queue.
     Button("queue.next", "staff", "Claims the most urgent case that waits.", lane="own", anywhere=True,
            is_done=Case.is_with),

@@ -5,6 +5,8 @@ thanked         Handles the customer's thanks after the end of a case.
 from_staff      Sends the owner's words to the customer, and asks a helper what to do with theirs. Words of other
                 people, and messages that begin with //, stay internal. An author who does not know that yet is told.
 send            Sends a held message with its files after "Claim and send" or "Send to the customer".
+offer_held      Asks the person who has a case now about what they wrote before.
+keep            Marks a held message as internal.
 to_customer     Returns the row that carries staff's words to the customer.
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
                 Change the copies when the message itself changes. The rows of the copies say where they are.
@@ -50,6 +52,7 @@ LONGEST_NAME = 80
 NOTE = "//"
 """The prefix of a note for the team."""
 DELIVERED = "outbox_tray"
+KEPT = "memo"
 SEEN = "eyes"
 THANKED = "heart"
 EDITED = "_(edited)_"
@@ -137,16 +140,17 @@ class Relay:
             return "note"
         if case.waits:
             await self._ask(case, item)
-            return "held"
+            return inbox.HELD
         if case.is_with(item.author):
             await self._answer(case, item.author, item.ts, item.message)
             return "relayed"
         if case.speaker(item.author) is not None:
             await self._queue(self._offer(case, item))
-            return "held"
+            return inbox.HELD
         if case.state == "human":
             await self._queue(self._unread(case, item))
-        elif not case.is_open and case.outcome != ERASED:
+            return inbox.HELD if item.message.file_names else "note"
+        if not case.is_open and case.outcome != ERASED:
             await self._queue(self._over(case, item))
         return "note"
 
@@ -285,6 +289,44 @@ class Relay:
         await self._answer(case, user, ts, body)
         return True
 
+    async def offer_held(self, ref: str) -> None:
+        """Somebody has the case now: ask them about each message that they wrote before, and that was held.
+
+        What others wrote before stays internal, and is marked so. Repeating it asks and marks nothing twice.
+        """
+        async with self.database.transaction() as tx:
+            case = await the_case(tx, ref)
+            card = await outbox.by_key(tx, card_key(case))
+            if case.state != "human" or card is None or card.ts is None:
+                return
+            desk = self.messages.desk(case)
+            for author, ts, body in await inbox.held_in(tx, ThreadRef(case.thread.team, desk, card.ts)):
+                keys = (self._key_of(desk, ts), f"{self._key_of(desk, ts)}/kept")
+                if [key for key in keys if await outbox.by_key(tx, key) is not None]:
+                    continue
+                row = self._kept(case, ts)
+                if case.speaker(author) is not None:
+                    asked = staff_cards.held_prompt(case, ts=ts, words=body.words)
+                    row = self._ephemeral(case, f"held/{ts}", author, payload(asked))
+                await outbox.add(tx, row, now=self.clock.now())
+        self.outbox.wake()
+
+    async def keep(self, ref: str, ts: str) -> None:
+        """A held message stays internal, and is marked so."""
+        async with self.database.transaction() as tx:
+            case = await the_case(tx, ref)
+            await outbox.add(tx, self._kept(case, ts), now=self.clock.now())
+        self.outbox.wake()
+
+    def _kept(self, case: Case, ts: str) -> Outgoing:
+        desk = self.messages.desk(case)
+        mark = {"ts": ts, "name": KEPT}
+        return Outgoing(f"{self._key_of(desk, ts)}/kept", "react", desk, mark, case_id=case.id)
+
+    def _key_of(self, desk: str, ts: str) -> str:
+        """The key of the copy of what staff wrote at `ts`."""
+        return f"relay/{desk}/{ts}"
+
     async def author(self, case: Case, user: str, *, by: str = "") -> dict[str, object]:
         """The name and picture under which the customer reads what `user` writes, for the payload of the post.
 
@@ -337,7 +379,7 @@ class Relay:
 
     async def _answer(self, case: Case, user: str, ts: str, body: MessageBody) -> None:
         """Send the customer what the owner or a helper wrote at `ts`, with its files."""
-        key, words = f"relay/{self.messages.desk(case)}/{ts}", escape(words_beside(body))
+        key, words = self._key_of(self.messages.desk(case), ts), escape(words_beside(body))
         by = speaking(case, user)
         # Slack shares files as the app, whatever the name.
         author = None if body.file_names else await self.author(case, user, by=by)
@@ -387,10 +429,10 @@ class Relay:
     def _unread(self, case: Case, item: InboxItem) -> Outgoing:
         """Tell the author, in an ephemeral message, that another person has the case and the customer reads nothing.
 
-        They are told once for each owner, and for each message with files.
+        They are told once for each owner. For each message with files, they are asked whether to send it.
         """
         files = file_names(item.message)
-        card = staff_cards.unread(case, files=files)
+        card = staff_cards.unread_files(case, files=files, ts=item.ts) if files else staff_cards.unread(case)
         name = f"unread/{case.owner}/{item.author}{f'/{item.ts}' if files else ''}"
         return self._ephemeral(case, name, item.author, payload(card))
 

@@ -217,6 +217,8 @@ async def is_suspect(tx: AsyncConnection, item_id: int) -> bool:
     return (await tx.execute(_SUSPECTS.where(schema.inbox.c.id == item_id))).first() is not None
 
 
+HELD = "held"
+"""How a row ends whose author was asked whether the customer should get the message."""
 _INBOX = schema.inbox
 _STARTING = (
     update(_INBOX)
@@ -331,6 +333,20 @@ async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) ->
     wrote = select(table.c.kind, table.c.body).where(*where, table.c.kind.in_(("message", "staff")))
     row = (await tx.execute(wrote)).first()
     return body_as(MessageBody, decode(row.kind, row.body)) if row else None
+
+
+async def held_in(tx: AsyncConnection, thread: ThreadRef) -> list[tuple[str, str, MessageBody]]:
+    """What staff wrote in the thread of a card and were asked about, oldest first: the author, the ts and the message.
+
+    Erased messages are left out.
+    """
+    table = schema.inbox
+    where = (table.c.thread == thread.key, table.c.kind == "staff", table.c.reason == HELD)
+    rows = await tx.execute(
+        select(table.c.author, table.c.ts, table.c.kind, table.c.body).where(*where).order_by(table.c.id)
+    )
+    found = [(row.author, row.ts, body_as(MessageBody, decode(row.kind, row.body))) for row in rows]
+    return [each for each in found if not each[2].is_erased]
 
 
 async def origin_of(tx: AsyncConnection, item_id: int) -> tuple[str, str]:

@@ -397,13 +397,28 @@ def lost_race(case: Case) -> Card:
     return _with_take_over(words, case)
 
 
-def unread(case: Case, *, files: str = "") -> Card:
-    """For a person who writes under a case that another person has. `files` names the files they shared."""
+def held_prompt(case: Case, *, ts: str, words: str) -> Card:
+    """For a person who has the case now, and wrote `words` at `ts` in its thread before."""
+    asked = f"{case.ref} is yours. Send what you wrote?\n>{one_line(words, 200)}"
+    return _prompt(asked, case, ts, button("relay.send", "Send to the customer", f"{case.ref}/{ts}", style="primary"))
+
+
+def unread_files(case: Case, *, files: str, ts: str) -> Card:
+    """For a person who shares files at `ts` under a case that another person has. `files` names them."""
+    words = (
+        f"<@{case.owner or ''}> is on {case.ref}. Should the customer get this from you? You then help with it. {files}"
+    )
+    send = button("relay.join_send", "Help and send", f"{case.ref}/{ts}", style="primary")
+    return _prompt(words, case, ts, send)
+
+
+def unread(case: Case) -> Card:
+    """For a person who writes under a case that another person has."""
     words = (
         f"The customer doesn't see what you write here: <@{case.owner or ''}> is on {case.ref}. "
         "To answer them yourself, help as second person or take it over, then write it again."
     )
-    return _with_take_over(f"{words}{_kept_inside(files)}", case)
+    return _with_take_over(words, case)
 
 
 def over(case: Case, *, files: str = "") -> Card:

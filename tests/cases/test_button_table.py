@@ -18,7 +18,7 @@ ANYWHERE = {
     *("act.undo", "act.was_done", "act.was_not", "appr.change", "appr.no", "appr.take", "appr.yes"),
     *("kb.add", "kb.discard.covered", "kb.discard.private", "kb.discard.single_case", "kb.discard.wrong"),
     *("kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
-    *("queue.filter", "queue.next"),
+    *("queue.filter", "queue.next", "relay.note"),
     *("submit.amount", "submit.article", "submit.refusal"),
 }
 """What is about no case, so that every team channel serves."""
@@ -54,6 +54,7 @@ WORKS = {
     **dict.fromkeys(["case.more.transfer", "case.more.merge", "submit.handback", "submit.priority"], PEOPLES),
     **dict.fromkeys(["submit.spam", "submit.transfer", "submit.merge"], PEOPLES),
     **dict.fromkeys(["case.assign", "submit.assign"], PEOPLES),
+    "relay.join_send": CLAIMED,
     **dict.fromkeys(["case.unassign", "case.await", "case.later", "case.wake", "submit.later"], CLAIMED),
     "kb.suggest": {*ENDED, "merged", "bot"},
 }
@@ -70,7 +71,7 @@ DONE = {
 }
 """The states that a button leads to, so that a retry finds its work done."""
 OF_OWNERS = {"case.claim", "case.takeover", "relay.claim_send"}
-OF_SPEAKERS = {"case.join", "relay.send"}
+OF_SPEAKERS = {"case.join", "relay.send", "relay.join_send"}
 
 
 @pytest.mark.parametrize("name", BUTTONS)

@@ -153,7 +153,9 @@ async def test_a_file_of_another_organisation_whose_event_names_nothing_but_its_
     assert desk.contents(copy) == {"lamp.png": b"\x89PNG"}
 
 
-async def test_a_file_of_a_second_colleague_is_said_not_to_be_sent_each_time(desk: FilesDesk) -> None:
+async def test_a_file_of_a_second_colleague_stays_inside_until_they_choose_and_each_is_asked_about(
+    desk: FilesDesk,
+) -> None:
     for name in ("first.pdf", "second.pdf"):
         await desk.shares(COLLEAGUE, "Look at this", **{name: b"pages"})
     await desk.sends()
@@ -161,6 +163,8 @@ async def test_a_file_of_a_second_colleague_is_said_not_to_be_sent_each_time(des
     told = [each["text"] for each in desk.slack.workspace.ephemerals if each["user"] == COLLEAGUE]
     assert ["first.pdf" in text for text in told] == [True, False]
     assert ["second.pdf" in text for text in told] == [False, True]
+    asked = [str(each["blocks"]) for each in desk.slack.workspace.ephemerals if each["user"] == COLLEAGUE]
+    assert all("relay.join_send" in blocks and "relay.note" in blocks for blocks in asked)
 
 
 async def test_a_file_of_a_helper_is_offered_and_goes_out_with_the_words(desk: FilesDesk) -> None:

@@ -43,7 +43,7 @@ NOT_PLAYED = frozenset(
         *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.undo", "esc.urgent", "esc.wait"),
         *("home.refresh", "home.view", "queue.filter", "queue.next"),
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
-        *("relay.claim_send", "relay.note", "relay.send"),
+        *("relay.claim_send", "relay.join_send", "relay.note", "relay.send"),
         *(
             "choose.change",
             "submit.amount",

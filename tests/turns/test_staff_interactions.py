@@ -26,6 +26,7 @@ from bot.turns.interactions.case_steps import CaseSteps
 from bot.turns.interactions.interactions import Interactions
 from bot.turns.interactions.replies import Replies, Step
 from bot.turns.interactions.staff import StaffInteractions
+from bot.views import staff_cards
 from handlers.actions import read_interaction
 from handlers.dialogs import read_submission
 from handlers.payloads import Action, BlockActions, ViewSubmission
@@ -133,14 +134,17 @@ class Channel:
     async def writes(self, user: str, text: str) -> str:
         """Somebody writes under the first case's card; how it ended."""
         said = arrival(
-            self.slack.workspace.new_ts(),
+            await self.slack.workspace.act.send(user, "C0AGENTS", text, thread_ts=self.card["ts"]),
             text=text,
             thread_ts=self.card["ts"],
             channel="C0AGENTS",
             kind="staff",
             author=user,
         )
-        ended = await self.relay.from_staff(await self.begins(said))
+        item = await self.begins(said)
+        ended = await self.relay.from_staff(item)
+        async with self.database.transaction() as tx:
+            await inbox.finish(tx, item.id, "done", reason=ended, now=2.0)
         await self.delivers()
         return ended
 
@@ -536,3 +540,43 @@ async def test_the_card_says_whose_turn_it_is_and_a_snooze_ends_with_the_custome
     await channel.cases.put_aside(case.ref, AGENT_A, until)
     ended = await channel.cases.resolve(case.ref, AGENT_A)
     assert (ended.snoozed_until, ended.reply_due) == (None, None), "a case that is over has no marks"
+
+
+async def test_what_was_written_before_a_claim_is_offered_with_it_and_none_of_it_is_left_unmarked(
+    channel: Channel,
+) -> None:
+    case = await channel.opens()
+    for user, words in ((AGENT_A, "Which lamp is it?"), (AGENT_B, "I know this one"), (AGENT_A, "And since when?")):
+        assert await channel.writes(user, words) == "held"
+    asked = len(channel.ephemerals(AGENT_A))
+    claim = await channel.begins(channel.press_of(channel.card, "case.claim", AGENT_A))
+    assert await channel.interactions.carry_out(claim) == "pressed"
+    assert await channel.interactions.carry_out(replace(claim, fence=2)) == "pressed", "after a crash"
+    await channel.delivers()
+    first, second = channel.ephemerals(AGENT_A)[asked:]
+    assert "Send what you wrote?" in first["text"]
+    assert "Which lamp is it?" in first["text"]
+    assert await channel.presses_on(first, "relay.send", AGENT_A) == "pressed"
+    assert await channel.presses_on(second, "relay.note", AGENT_A) == "pressed"
+    assert any("Which lamp is it?" in text for text in channel.slack.texts("D0CUSTOMERA"))
+    assert not any("I know this one" in text or "since when" in text for text in channel.slack.texts("D0CUSTOMERA"))
+    marks = {each["text"]: [mark["name"] for mark in each.get("reactions", ())] for each in channel.posts}
+    assert marks["Which lamp is it?"] == ["outbox_tray"]
+    assert marks["I know this one"] == marks["And since when?"] == ["memo"]
+    await channel.relay.offer_held(case.ref)
+    await channel.delivers()
+    assert len(channel.ephemerals(AGENT_A)) == asked + 2, "nothing is asked again"
+
+
+async def test_a_colleague_who_is_not_on_the_case_helps_and_sends_in_one_press(channel: Channel) -> None:
+    case = await channel.claimed()
+    await channel.writes(AGENT_B, "Look at this")
+    ts = channel.posts[-1]["ts"]
+    prompt = staff_cards.unread_files(case, files="*lamp.pdf*", ts=ts)
+    place = {"thread_ts": channel.card["ts"], "text": prompt.text, "blocks": prompt.blocks}
+    await channel.slack.client.chat.post_ephemeral("C0AGENTS", AGENT_B, **place)
+    asked = channel.ephemerals(AGENT_B)[-1]
+    assert await channel.presses_on(asked, "relay.join_send", AGENT_B) == "pressed"
+    assert (await channel.cases.find(case.ref)).speaker(AGENT_B) == "Agent B"
+    assert any("Look at this" in text for text in channel.slack.texts("D0CUSTOMERA"))
+    assert (await channel.cases.find(case.ref)).is_with(AGENT_A)

@@ -39,7 +39,7 @@ class CaseSteps:
         """What each button runs."""
         return {
             "queue.next": self._claim_next,
-            "case.claim": lambda item, ref: self.cases.claim(ref, item.author),
+            "case.claim": self._claim,
             "case.snooze": self._snooze,
             "case.takeover": lambda item, ref: self.cases.take_over(ref, item.author),
             "case.await": lambda item, ref: self.cases.await_customer(ref, item.author),
@@ -50,6 +50,8 @@ class CaseSteps:
             "case.more.why": self._show_why,
             "relay.claim_send": self._claim_and_send,
             "relay.send": self._send,
+            "relay.join_send": self._join_and_send,
+            "relay.note": self._keep,
             "submit.resolve": self._resolve,
             "submit.handback": lambda item, ref: self.cases.hand_back(ref, item.author, note=field(item, "note")),
             "submit.priority": self._prioritize,
@@ -59,9 +61,20 @@ class CaseSteps:
             "submit.merge": lambda item, ref: self.cases.merge(ref, item.author, into=field(item, "into")),
         }
 
+    async def _claim(self, item: InboxItem, ref: str) -> None:
+        """Claim the case, and ask about what the person wrote under the card before."""
+        try:
+            await self.cases.claim(ref, item.author)
+        except MovedOn as error:
+            # An attempt before a crash may have claimed it, and not have asked.
+            if item.fence == 1 or not error.case.is_with(item.author):
+                raise
+        await self.relay.offer_held(ref)
+
     async def _claim_next(self, item: InboxItem, _value: str) -> str | None:
         try:
-            await self.queue.claim_next(item.thread.channel, item.author, press=str(item.id))
+            case = await self.queue.claim_next(item.thread.channel, item.author, press=str(item.id))
+            await self.relay.offer_held(case.ref)
         except NothingWaits:
             await self.replies.tell(item, "No case waits to be claimed.")
             return "nothing_waits"
@@ -81,6 +94,7 @@ class CaseSteps:
         person, note = field(item, "person"), field(item, "note")
         try:
             await self.assignment.assign(ref, item.author, to=person, note=note)
+            await self.relay.offer_held(ref)
         except NotAtDesk:
             # They left the desk after the dialog was submitted.
             await self.replies.tell(item, NOT_AT_DESK)
@@ -113,12 +127,26 @@ class CaseSteps:
             if not error.case.is_with(item.author):
                 raise
         sent = await self.relay.send(ref, item.author, ts)
+        await self.relay.offer_held(ref)
         words = (
             "Claimed, and your message is on its way."
             if sent
             else "Claimed, but your message is gone. Please write it again."
         )
         await self.replies.replace(item, words)
+
+    async def _join_and_send(self, item: InboxItem, value: str) -> None:
+        try:
+            await self.cases.join(value.partition("/")[0], item.author)
+        except MovedOn as error:
+            if error.case.speaker(item.author) is None:
+                raise
+        await self._send(item, value)
+
+    async def _keep(self, item: InboxItem, value: str) -> None:
+        ref, _, ts = value.partition("/")
+        await self.relay.keep(ref, ts)
+        await self.replies.replace(item, "Kept as an internal note.")
 
     async def _send(self, item: InboxItem, value: str) -> None:
         ref, _, ts = value.partition("/")
