@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from demo.model.checking import check
+from demo.model.connecting import follow
 from demo.model.conversation import Reply, Talk
 from demo.model.danger import tell_danger
 from demo.model.drafting import draft
@@ -27,6 +28,7 @@ _BY_ROLE: Mapping[Role, Callable[[Talk], Reply]] = {
     "compare": compare,
     "danger": tell_danger,
     "rewrite": rewrite,
+    "test": follow,
 }
 
 

@@ -5,9 +5,12 @@ from typing import Literal, get_args
 
 from demo.model.conversation import Talk
 
-Role = Literal["answer", "triage", "lead", "check", "summary", "draft", "article", "compare", "danger", "rewrite"]
+Role = Literal[
+    "answer", "triage", "lead", "check", "summary", "draft", "article", "compare", "danger", "rewrite", "test"
+]
 ROLES: tuple[Role, ...] = get_args(Role)
 
+_TEST = re.compile(r"\byou test a connection\b", re.IGNORECASE)
 _WITHOUT_TOOLS: tuple[tuple[Role, re.Pattern[str]], ...] = (
     ("danger", re.compile(r"\bin danger\b", re.IGNORECASE)),
     ("rewrite", re.compile(r"\brewrites? (?:a |an |the )?question", re.IGNORECASE)),
@@ -22,12 +25,15 @@ _WITHOUT_TOOLS: tuple[tuple[Role, re.Pattern[str]], ...] = (
 def role_of(talk: Talk) -> Role:
     """The role of a request, told by its tools and its instructions and by nothing else.
 
+    test       the instructions say so
     lead       a tool asks a colleague (ask_…)
     triage     there are tools, and all of them hand over or call a person
     summary, check, draft, article, compare, danger, rewrite    there are no tools, and of the words for these the
                instructions have this one's first
     answer     everything else: a specialist, or the one agent of a desk without specialists
     """
+    if _TEST.search(talk.instructions):
+        return "test"
     if talk.tools.questions:
         return "lead"
     others = [offer for offer in talk.tools.offers if not offer.hands_over and offer != talk.tools.person]

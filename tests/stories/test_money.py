@@ -172,6 +172,9 @@ async def test_a_model_without_a_price_is_worth_a_note(world: World, tmp_path: P
     assert status == 0, told
     assert "note: ANSWER_COSTS is no setting; did you mean ANSWER_COST?" in told
     assert "note: no price is known for our-own: its tokens count as free (MODEL_PRICES)" in told
+    (trial,) = [line for line in told.splitlines() if line.startswith("note: our-own: ")]
+    assert "it called the tool" in trial
+    assert "no price is known; nothing had to be left out" in trial
 
 
 async def test_who_asks_too_fast_is_told_to_ask_again_and_nobody_is_called(stage: Stage, tmp_path: Path) -> None:

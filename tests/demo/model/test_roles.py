@@ -82,6 +82,14 @@ def test_a_role_is_told_by_tools_and_instructions() -> None:
     assert misses == []
 
 
+def test_a_test_of_the_connection_is_followed_to_the_letter() -> None:
+    instructions = f"You test a connection. Call the tool {ORDER} once with the word ready."
+    call = Call(ORDER, {"order_number": "ready"})
+    assert reply("Look up the word.", instructions=instructions).calls == (call,)
+    assert reply("Look up the word.", [(call, "all is well")], instructions=instructions).text == "all is well"
+    assert reply("Look up the word.", tools=[], instructions=instructions).text == "There is no such tool."
+
+
 class TestTriage:
     def test_it_hands_over_to_the_colleague_the_message_is_for(self) -> None:
         table = [
