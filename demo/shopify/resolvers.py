@@ -79,7 +79,9 @@ def bind(schema: GraphQLSchema, shop: Shopify) -> None:
     for root in (schema.query_type, schema.mutation_type):
         for name, field in (root.fields if root else {}).items():
             field.resolve = resolvers.guarded(name)
-    schema.type_map["Order"].fields["suggestedRefund"].resolve = resolvers.suggested_refund  # type: ignore[attr-defined]
+    order: Any = schema.type_map["Order"]
+    order.fields["suggestedRefund"].resolve = resolvers.suggested_refund
+    order.fields["returns"].resolve = resolvers.returns
 
 
 class _Resolvers:
@@ -92,13 +94,20 @@ class _Resolvers:
         resolve, scope = getattr(self, _snake(name)), _NEEDS.get(name)
 
         def resolved(_: object, info: _Info, **arguments: Any) -> Any:
-            allowed = {scope, scope.replace("read_", "write_")} if scope else set()
-            if scope and not allowed & self._shop.scopes:
-                message = f"Access denied for {name} field. Required access: `{scope}` access scope."
-                raise GraphQLError(message, extensions={"code": "ACCESS_DENIED"})
+            if scope:
+                self._check_scope(scope, name)
             return resolve(info, **arguments)
 
         return resolved
+
+    def returns(self, node: Json, _: _Info, **__: object) -> Any:
+        self._check_scope("read_returns", "returns")
+        return node["returns"]
+
+    def _check_scope(self, scope: str, name: str) -> None:
+        if not {scope, scope.replace("read_", "write_")} & self._shop.scopes:
+            message = f"Access denied for {name} field. Required access: `{scope}` access scope."
+            raise GraphQLError(message, extensions={"code": "ACCESS_DENIED"})
 
     def shop(self, _: _Info) -> Json:
         return {"name": "Fernwick", "currencyCode": "USD"}

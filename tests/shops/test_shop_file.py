@@ -42,7 +42,7 @@ async def test_a_shop_at_shopify_is_reached_by_its_app_and_what_its_token_lacks_
             monkeypatch.setenv(name, value)
         faults = await check(load_settings(environment))
         assert [fault for fault in faults if "SHOP_FILE" in fault] == [
-            "SHOP_FILE: the token of Shopify lacks write_returns"
+            "SHOP_FILE: the token of Shopify lacks read_returns, write_returns"
         ]
         assert double.client_secret in secrets_of(SHOPIFY, environ=double.environment())
 

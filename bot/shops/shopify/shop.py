@@ -61,7 +61,7 @@ KEY_HOURS = 24.0
 """How long a key is relied on. How long Shopify keeps one is not documented."""
 SCOPES_SECONDS = 600.0
 """How long the scopes of the token are remembered."""
-READ_SCOPES = ("read_customers", "read_orders", "read_products", "read_fulfillments")
+READ_SCOPES = ("read_customers", "read_orders", "read_products", "read_fulfillments", "read_returns")
 """What every look-up needs."""
 
 _DID_NOTHING = frozenset({"THROTTLED", "ACCESS_DENIED", "MAX_COST_EXCEEDED", "SHOP_INACTIVE"})
