@@ -103,7 +103,7 @@ from bot.learning.conversations import ChannelThreads
 from bot.learning.suggestions import Learning, build_learners
 from bot.live_files import LiveFile
 from bot.models.prices import Prices, load_prices
-from bot.models.warm_up import warm_up
+from bot.models.warm_up import probe, warm_up
 from bot.private_files import make_private
 from bot.procedures.file import Procedures, read_procedures
 from bot.procedures.running import ProcedureRuns
@@ -126,6 +126,7 @@ from bot.turns.answers.answer import Answers
 from bot.turns.answers.asking import Agents
 from bot.turns.answers.danger_check import DangerCheck
 from bot.turns.answers.leftovers import Leftovers
+from bot.turns.answers.outages import ModelOutages
 from bot.turns.answers.posts import AnswerPosts
 from bot.turns.answers.records import AnswerRecords
 from bot.turns.answers.refusals import Refusals
@@ -218,6 +219,7 @@ class App:
     shop_events: ShopEvents | None
     """None if the shop sends none."""
     runs: ProcedureRuns | None
+    outages: ModelOutages | None
     replication: IndexReplication | None
     """Keeps the knowledge bases of several machines the same. None if there is only one machine."""
     publishing: Publishing
@@ -358,6 +360,7 @@ async def open_app(
             actions.runner if actions else None,
             actions.shop_events if actions else None,
             actions.procedures if actions else None,
+            turns.messages.answers.outages,
             help_center.replication,
             help_center.publishing,
             Upkeep(
@@ -725,6 +728,7 @@ def build_answers(
         streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts),
         records=AnswerRecords(database, clock, preparing, sessions),
         reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
+        outages=ModelOutages(parts.cases.stepping, opened.models, probe, opened.agent_channel),
     )
 
 
@@ -934,6 +938,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
             _start(app.background, app.sla.run())
             _start(app.background, app.queue.run())
             _start(app.background, app.assignment.run())
+            if app.outages is not None:
+                _start(app.background, app.outages.run(app.engine.submit))
             if app.actions is not None:
                 _start(app.background, app.actions.run())
             if app.shop_events is not None:

@@ -6,6 +6,7 @@ A `Breaker` keeps turns from waiting for a server that is known to be away, and 
 
 import asyncio
 import time
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -91,7 +92,9 @@ class Breaker:
         self._retries = RETRY_RESERVE
         """The saved retries. Below 0 it is the number of delayed retries."""
         self._counted_retries_at = now()
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        """The waiting turns, the one that waits longest first."""
+        self._answered_at = -inf
 
     @property
     def rest(self) -> float:
@@ -150,21 +153,32 @@ class Breaker:
         self._retries -= 1
         return delay
 
-    async def wait(self, seconds: float) -> None:
-        """Wait for `seconds`, or until the server has answered others and this turn is let in."""
+    async def wait(self, seconds: float, *, since: float) -> None:
+        """Wait for `seconds`, or until the server has answered others and this turn is let in.
+
+        Turns are let in by `since`, when they began to wait: a turn that waits again keeps its place.
+        """
         let_in = asyncio.get_running_loop().create_future()
-        self._waiting.append(let_in)
+        place = (since, id(let_in), let_in)
+        insort(self._waiting, place)
         try:
             await asyncio.wait((let_in,), timeout=seconds)
         finally:
             if not let_in.done():
-                self._waiting.remove(let_in)
+                self._waiting.remove(place)
 
     def answered(self) -> None:
         """Note that a request is being answered: the server is well, and some waiting turns continue."""
         self._is_there()
-        for _ in range(min(LET_IN, len(self._waiting))):
-            self._waiting.popleft().set_result(None)
+        self._answered_at = self._now()
+        for _, _, let_in in self._waiting[:LET_IN]:
+            let_in.set_result(None)
+        del self._waiting[:LET_IN]
+
+    @property
+    def answered_ago(self) -> float:
+        """Seconds since the server answered last. Infinite if it never did, or if a request has failed since."""
+        return self._now() - self._answered_at if self._answered_at > self._failed_at else inf
 
     def _is_there(self) -> None:
         if self._failures:
@@ -187,8 +201,13 @@ class Breaker:
             self._counted_at = self._now()
             self._failures += 1
             if self._failures >= TRIP_AFTER:
-                self._keep_away(self._next_rest, failure.kind)
-                self._next_rest = min(2 * self._next_rest, BREAKER_OPEN_PERIOD)
+                self.trip(failure.kind)
+
+    def trip(self, because: FailureKind) -> None:
+        """Make no requests for a while. Each time in a row it is longer."""
+        self._failures = max(self._failures, TRIP_AFTER)
+        self._keep_away(self._next_rest, because)
+        self._next_rest = min(2 * self._next_rest, BREAKER_OPEN_PERIOD)
 
     def _keep_away(self, seconds: float, because: FailureKind) -> None:
         self._not_before = max(self._not_before, self._now() + seconds)
@@ -285,6 +304,11 @@ class Models:
     def faults(self) -> list[str]:
         """Return what is wrong with any endpoint, without repetitions."""
         return list(dict.fromkeys(fault for each in (*self.strong, *self.cheap) if (fault := each.fault)))
+
+    @property
+    def are_away(self) -> bool:
+        """Whether no strong endpoint answers: neither does the preferred one, nor a fallback."""
+        return all(each.breaker.fault for each in self.strong)
 
     def left_out(self) -> list[str]:
         """Return the fields that endpoints are not sent, a line for each endpoint."""

@@ -65,6 +65,11 @@ class ModelRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """The turn waits, and goes on waiting, for a server that is away."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestFailed:
     """A request to a model gave no complete reply. The turn may still succeed."""
 
@@ -73,5 +78,5 @@ class RequestFailed:
     """The failure's kind and the provider's message, masked. It is for staff, never for customers."""
 
 
-Event = TextDelta | ToolStarted | ToolFinished | HandedOver | ModelRetried | RequestFailed
+Event = TextDelta | ToolStarted | ToolFinished | HandedOver | Held | ModelRetried | RequestFailed
 Emit = Callable[[Event], None]

@@ -21,7 +21,7 @@ from math import inf
 from typing import Any
 
 from bot.agent.endpoints import PROBE_INTERVAL, Breaker, Endpoint
-from bot.agent.events import Emit, ModelRetried, RequestFailed, TextDelta
+from bot.agent.events import Emit, Held, ModelRetried, RequestFailed, TextDelta
 from bot.agent.hedging import Contender, first_to_speak, hedge_delay
 from bot.agent.history import size_of
 from bot.agent.limits import Limits
@@ -46,6 +46,8 @@ SEAM_CHARACTERS = 32
 """How many characters of a continuation are always checked for words that were said before."""
 _SEAM_LEAST = 8
 """The least number of equal characters that count as a repetition. Fewer can be chance."""
+HELD_SECONDS = 3.0
+"""A turn that waits longer than this for a server that is away says so. In seconds."""
 _LONG_WAIT = 2.0
 """Seconds. If a provider asks to wait longer and another endpoint can be asked, the turn does not wait."""
 
@@ -56,6 +58,8 @@ _ELSEWHERE: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_qu
 """Failures after which the next endpoint is better than another try at this one."""
 _SAME_ANYWHERE: frozenset[FailureKind] = frozenset({"filtered", "refused"})
 """Failures about the content. No other endpoint is asked to overrule them."""
+_AWAY: frozenset[FailureKind] = frozenset({"model_unreachable", "cut"})
+"""Failures after which it makes sense to wait for the same server."""
 _BROKE_OFF: frozenset[FailureKind] = frozenset({"cut", "deadline", "malformed", "model_unreachable", "rate_limited"})
 """Failures that end a reply in the middle and have nothing to do with its content."""
 _GO_ON = SystemNote(
@@ -132,6 +136,12 @@ class RunUsage:
     continuations: int = 0
     waited: float = 0.0
     """Seconds spent waiting until an endpoint can be asked again."""
+    waits_since: float | None = None
+    """When it began to wait, on the event loop's clock. None if it has not waited yet."""
+    is_held: bool = False
+    """Whether it has said that it waits."""
+    has_tripped: bool = False
+    """Whether it has found a server to be away by itself."""
 
 
 BuildRequest = Callable[[str, int], ModelRequest]
@@ -168,11 +178,15 @@ class Asking:
 
     async def wait(self, breaker: Breaker, seconds: float) -> None:
         """Wait at most `seconds` for the server behind the breaker. The time counts in `RunUsage.waited`."""
-        begun = asyncio.get_running_loop().time()
+        spent, begun = self.spent, asyncio.get_running_loop().time()
+        spent.waits_since = spent.waits_since or begun
+        if spent.waited + seconds > HELD_SECONDS and not spent.is_held:
+            spent.is_held = True
+            self.state.emit(Held())
         try:
-            await breaker.wait(seconds)
+            await breaker.wait(seconds, since=spent.waits_since)
         finally:
-            self.spent.waited += asyncio.get_running_loop().time() - begun
+            spent.waited += asyncio.get_running_loop().time() - begun
 
     def silence(self, seconds: float) -> float:
         """Return how long a stream may be silent: `seconds`, or less if one was silent for too long before."""
@@ -527,6 +541,8 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
     others = [other for other in asking.endpoints if other is not endpoint and not other.breaker.is_open]
     better_elsewhere = failure.kind in _ELSEWHERE or (failure.retry_after or 0.0) > _LONG_WAIT
     pause = None if others and better_elsewhere else _pause(asking, failure, endpoint)
+    if pause is None and not others and _is_away(asking, failure, endpoint):
+        pause = 0.0
     delay = 0.0
     if pause is not None and not endpoint.breaker.is_ill:  # one that is ill is asked one by one anyway
         delay = endpoint.breaker.retry_delay
@@ -549,6 +565,18 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
 def _has_time_for(asking: Asking, seconds: float) -> bool:
     """Whether the turn has time to wait `seconds` more for a server that many turns wait for."""
     return seconds < asking.left() and asking.spent.waited + seconds <= asking.limits.outage_seconds
+
+
+def _is_away(asking: Asking, failure: ModelFailure, endpoint: Endpoint) -> bool:
+    """Whether to wait for a server that answered none of this turn's tries, as if all turns had found it away.
+
+    A turn does so once: a server that answers others and not this question is not away.
+    """
+    if failure.kind not in _AWAY or not failure.retryable or asking.spent.has_tripped:
+        return False
+    asking.spent.has_tripped = True
+    endpoint.breaker.trip(failure.kind)
+    return _wait_for(asking, endpoint.breaker) is not None
 
 
 def _pause(asking: Asking, failure: ModelFailure, endpoint: Endpoint) -> float | None:

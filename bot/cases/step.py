@@ -113,7 +113,7 @@ class Stepping:
             rows = self.messages.announce(action, after, before=before, by=actor) if say is None else say(after)
             await self.say(tx, before, after, rows, used=used)
             if note is not None:
-                await self._back_to_assistant(tx, before, note)
+                await self.back_to_assistant(tx, before, note)
         self.done()
         return after
 
@@ -153,7 +153,7 @@ class Stepping:
         failpoint("case_stepped")
         self.outbox.wake()
 
-    async def _back_to_assistant(self, tx: Transaction, before: Case, note: str) -> None:
+    async def back_to_assistant(self, tx: Transaction, before: Case, note: str) -> None:
         """Begin a new episode in the case's thread, and in the threads of the cases that were merged into it."""
         now = self.clock.now()
         await begin_anew(tx, before, note, now=now)

@@ -1,4 +1,8 @@
-"""A first request to servers that load their models when they are asked, so that no customer waits for that."""
+"""Requests without a question.
+
+warm_up  a first request to servers that load their models when they are asked, so that no customer waits for that
+probe    a request that only asks whether a model answers again
+"""
 
 import asyncio
 import logging
@@ -12,6 +16,8 @@ logger = logging.getLogger(__name__)
 
 _HELLO = CustomerMessage("Hello")
 _OUTPUT_TOKENS = 16
+PROBE_TIMEOUT = 20.0
+"""How long a model may take to its first sign of life in a probe, in seconds."""
 
 
 async def warm_up(models: Models) -> None:
@@ -20,6 +26,25 @@ async def warm_up(models: Models) -> None:
     async with asyncio.TaskGroup() as tasks:
         for endpoint in endpoints.values():
             tasks.create_task(_load(endpoint))
+
+
+async def probe(endpoint: Endpoint) -> bool:
+    """Ask a model whether it answers, and tell its breaker. Return whether it does."""
+    begun = endpoint.breaker.enter()
+    if begun is None:
+        return False
+    request = ModelRequest(endpoint.name, "", (_HELLO,), output_tokens=_OUTPUT_TOKENS, output_characters=400)
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT), aclosing(endpoint.model.stream(request)) as events:
+            await anext(events)
+    except ModelFailure as failure:
+        endpoint.breaker.failed(failure, begun=begun)
+        return False
+    except (TimeoutError, StopAsyncIteration):
+        endpoint.breaker.failed(ModelFailure("deadline", "no sign of life in the stream"), begun=begun)
+        return False
+    endpoint.breaker.answered()
+    return True
 
 
 async def _load(endpoint: Endpoint) -> None:

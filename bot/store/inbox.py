@@ -1,7 +1,7 @@
 """The inbox's rows. They are stored before Slack gets its "ok", and finished when they are answered or dropped."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import Row, bindparam, case, delete, func, select, update
@@ -25,6 +25,8 @@ answer was stopped. `claimed`: a person answers in its thread from now on. `call
 of its answer."""
 MISSED = "missed/"
 """How the event ids of messages begin for which no event came."""
+AGAIN = "again/"
+"""How the event ids of messages begin that are answered later than they came. The id of the message's row follows."""
 RECENT_ROWS = 5_000
 """The number of the latest rows among which recent threads are looked for."""
 LOOKED_THROUGH = 200
@@ -103,6 +105,8 @@ class InboxItem(_WithBody):
     """The number of this try, which no other try has. It decides who owns the row (bot/store/attempts.py)."""
     is_missed: bool = False
     """Whether no event came for it: it was read from the conversation's history after an outage."""
+    is_again: bool = False
+    """Whether its message had no answer when it came, because no model answered."""
 
     @property
     def failures(self) -> int:
@@ -267,6 +271,7 @@ def item_of(row: Row[Any]) -> InboxItem:
         interrupt=row.interrupt,
         fence=row.fence,
         is_missed=row.event_id.startswith(MISSED),
+        is_again=row.event_id.startswith(AGAIN),
     )
 
 
@@ -316,6 +321,35 @@ async def answered_last(tx: AsyncConnection, item: InboxItem) -> str | None:
     statement = select(table.c.author).where(*where, *taken_up).order_by(table.c.ts.desc()).limit(1)
     author: str | None = (await tx.execute(statement)).scalars().first()
     return author
+
+
+async def last_said_in(tx: AsyncConnection, thread: ThreadRef, author: str) -> tuple[InboxItem, str, str] | None:
+    """The person's latest message in the thread, or the edit that is answered in its place; its state and reason."""
+    table = schema.inbox
+    where = (table.c.thread == thread.key, table.c.author == author, table.c.kind.in_(("message", "edit")))
+    statement = select(table).where(*where).order_by(table.c.id.desc()).limit(1)
+    row = (await tx.execute(statement)).one_or_none()
+    return (item_of(row), row.state, row.reason) if row else None
+
+
+async def ask_again(tx: AsyncConnection, item: InboxItem, *, now: float) -> int | None:
+    """Store a message that had no answer as one that is to be answered. Returns the row's id, or None if that was done
+    before.
+    """
+    said = item.message
+    body = EditBody(of=item.said_at, before=said.words, answers=True).reworded(said)
+    again = Arrival(
+        f"{AGAIN}{item.id}",
+        "edit",
+        item.thread,
+        # Like a timestamp of Slack's, and no other message that is asked again at this moment has it.
+        f"{int(now)}.{item.id % 1_000_000:06}",
+        item.author,
+        item.author_team,
+        replace(body, edited=""),
+        addressed=True,
+    )
+    return await insert(tx, again, now=now)
 
 
 async def reason_before(tx: AsyncConnection, item: InboxItem) -> str:

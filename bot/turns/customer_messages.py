@@ -539,7 +539,9 @@ class CustomerMessages:
         not read.
         """
         lines = []
-        if incoming.item.kind == "edit":
+        if incoming.item.is_again:
+            lines.append(self.sentences.say(incoming.language, "sorry_late"))
+        elif incoming.item.kind == "edit":
             lines.append(self.sentences.say(incoming.language, "saw_edit"))
         elif incoming.item.is_missed and incoming.item.received_at - float(incoming.item.ts) >= LATE_SECONDS:
             lines.append(self.sentences.say(incoming.language, "sorry_late"))

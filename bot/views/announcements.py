@@ -30,6 +30,7 @@ NAME_LIMIT = 80
 """The most characters of a person's name."""
 SAID_FIRST = {
     "technical": "technical_problem",
+    "model_down": "technical_problem",
     "declined": "declined",
     "budget": "over_budget",
     "crisis": "in_crisis",
@@ -126,6 +127,7 @@ ANNOUNCEMENTS: Mapping[str, Announcement] = {
     "handed_back": Announcement("handed_back", ":robot_face:"),
     "cancelled": Announcement("handed_back", ":robot_face:"),
     "taken_back": Announcement("taken_back", ":white_check_mark:", _undo, staff=staff_cards.taken_back),
+    "model_back": Announcement("model_back", ":robot_face:", staff=staff_cards.model_back),
     "unmerged": Announcement("handed_back", ":robot_face:", card=False),
     "spam": Announcement("not_answered", ":file_folder:"),
     "reopened": Announcement(

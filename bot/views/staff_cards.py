@@ -29,6 +29,7 @@ from bot.slack.blocks import (
 from bot.slack.mrkdwn import escape
 from bot.store.cases import Case, ref_of
 from bot.store.erasure import GONE_COPY, NO_TITLE
+from bot.store.outages import Toll
 
 PRIORITIES = {"high": ":red_circle: High", "medium": ":large_orange_circle: Medium", "low": ":white_circle: Low"}
 """Priority -> how it is shown, with a color and its name."""
@@ -48,6 +49,7 @@ WHY = {
     "change": "wants a change that the assistant can't make",
     "procedure": "a procedure leads to a person",
     "technical": "the assistant couldn't answer",
+    "model_down": "the assistant couldn't answer, because no model did",
     "declined": "the model refused to answer",
     "technical_part": "the assistant couldn't answer everything",
     "shop_down": "the shop's systems didn't answer",
@@ -332,6 +334,32 @@ def taken_back(case: Case, _before: Case, _by: str) -> Card:
     """For the case's thread: the customer no longer needs a person."""
     words = "The customer wrote that they no longer need a person, so the case is closed."
     return Card(words, (context(words),))
+
+
+def model_back(case: Case, _before: Case, _by: str) -> Card:
+    """For the case's thread: a model answers again, so the assistant answers the question."""
+    words = "The assistant works again. It answers this question now, so the case is closed."
+    return Card(words, (context(words),))
+
+
+def models_away(faults: Sequence[str]) -> Card:
+    """For staff: no model answers. `faults` says why, in words for operators."""
+    words = (
+        f":warning: The assistant can't answer: {'; '.join(faults) or 'no model answers'}. New questions go to you. "
+        "When it works again, it answers those that no one has claimed."
+    )
+    return Card(words, ())
+
+
+def models_back(toll: Toll, *, minutes: float) -> Card:
+    """For staff: a model answers again, after so many minutes."""
+    words = (
+        f":white_check_mark: The assistant works again, after {_minutes(minutes)}. Questions that had to wait: "
+        f"{toll.held}, answered: {toll.answered}."
+    )
+    if toll.cases:
+        words += f" Cases opened: {toll.cases}, taken back because no one had claimed them: {toll.taken_back}."
+    return Card(words, ())
 
 
 def says_solved(case: Case) -> Card:

@@ -24,8 +24,10 @@ CONTEXT = Context(
     turn="turn-1",
 )
 QUESTION = CustomerMessage("Where is my order?", speaker="U0CUSTOMERA")
-QUICK = Limits(retry_seconds=0.001)
+PATIENT = Limits(retry_seconds=0.001)
 """The usual limits, without waiting between attempts."""
+QUICK = replace(PATIENT, outage_seconds=0.9)
+"""The same, and no waiting for a server that is away."""
 
 
 class Counter:

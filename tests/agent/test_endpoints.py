@@ -20,11 +20,11 @@ from bot.agent.endpoints import (
     Models,
     Price,
 )
-from bot.agent.events import ModelRetried, TextDelta
+from bot.agent.events import Held, ModelRetried, TextDelta
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage
 from bot.agent.model import FailureKind, Finished, Model, ModelEvent, ModelFailure, ModelRequest, Usage
-from tests.agent.desk import QUICK, Desk
+from tests.agent.desk import PATIENT, QUICK, Desk
 from tests.doubles.chat_server import ChatServer, refuses, text
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
 from tests.patience import patience
@@ -147,10 +147,25 @@ async def test_without_a_fallback_a_turn_waits_for_an_endpoint_that_rests() -> N
     assert (await Desk().run(models=Models((endpoint,)))).text == "Hello."
 
 
-async def test_a_blip_that_opens_the_breaker_is_waited_out() -> None:
+async def test_a_blip_is_waited_out_also_by_the_only_question_that_meets_it() -> None:
+    desk = Desk()
     models = Models((Endpoint("model-1", Burst(BUSY, times=TRIP_AFTER)),))
-    assert (await Desk().run(models=models)).reason == "model_unreachable"
-    assert (await Desk().run(models=models)).text == "Hello."
+    assert (await desk.run(models=models, limits=PATIENT)).text == "Hello."
+    assert desk.happened(Held) == [Held()], "the customer sees that it waits, once"
+
+
+async def test_a_server_that_answers_others_and_not_this_question_is_not_waited_for_again() -> None:
+    clock, model = Clock(), ScriptedModel([BUSY], [BUSY], [BUSY], [BUSY])
+    breaker = Breaker(now=clock)
+    turn = asyncio.create_task(
+        Desk().run(models=Models((Endpoint("model-1", model, breaker=breaker),)), limits=PATIENT)
+    )
+    async with asyncio.timeout(patience(10)):
+        while not breaker.is_open:  # noqa: ASYNC110 - what the turn does
+            await asyncio.sleep(0.001)
+        breaker.answered()
+        assert (await turn).reason == "model_unreachable"
+    assert len(model.requests) == 4
 
 
 async def test_nobody_waits_for_a_server_that_stays_away_for_longer_than_that() -> None:
@@ -305,7 +320,10 @@ def test_retries_beyond_the_reserve_are_put_off_one_behind_the_other() -> None:
 
 async def test_whoever_waits_for_a_server_goes_on_when_it_has_answered_others() -> None:
     breaker = Breaker()
-    waiting = [asyncio.create_task(breaker.wait(60.0)) for _ in range(LET_IN + 1)]
+    # Who began to wait first goes first, though it is the last to wait again.
+    waiting = [asyncio.create_task(breaker.wait(60.0, since=since)) for since in (1.0, 2.0, 0.0)]
+    waiting = [waiting[-1], *waiting[:-1]]
+    assert len(waiting) == LET_IN + 1
     await asyncio.sleep(0)
     breaker.failed(ModelFailure("rate_limited"), begun=0.0)
     breaker.failed(ModelFailure("refused_request"), begun=0.0)
@@ -317,7 +335,7 @@ async def test_whoever_waits_for_a_server_goes_on_when_it_has_answered_others() 
     waiting[-1].cancel()
     await asyncio.wait(waiting)
     breaker.answered()
-    await breaker.wait(0.001)
+    await breaker.wait(0.001, since=0.0)
 
 
 CROWD = 120
@@ -349,7 +367,7 @@ async def test_a_turn_waits_for_a_server_that_is_away_no_longer_than_it_may() ->
     for limits in (replace(QUICK, outage_seconds=3.0), replace(QUICK, turn_seconds=3.0)):
         async with asyncio.timeout(patience(2.0)):
             assert (await Desk().run(models=models, limits=limits)).reason == "model_unreachable"
-    turn = asyncio.create_task(Desk().run(models=models))
+    turn = asyncio.create_task(Desk().run(models=models, limits=PATIENT))
     await asyncio.sleep(0.01)
     breaker.answered()
     async with asyncio.timeout(patience(2.0)):

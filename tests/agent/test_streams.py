@@ -16,7 +16,7 @@ from bot.agent.loop import Outcome
 from bot.agent.messages import CustomerMessage, ToolCall
 from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest, ReplyExtra, Thinking, Usage
 from bot.models.chat_stream import ReplyReader
-from tests.agent.desk import QUICK, Counter, Desk, desk_tools, results
+from tests.agent.desk import PATIENT, QUICK, Counter, Desk, desk_tools, results
 from tests.agent.stream_files import STREAMS, Stream
 from tests.doubles.chat_server import ChatServer, text
 from tests.patience import patience
@@ -191,7 +191,8 @@ async def test_the_loop_makes_the_best_of_a_stream(streams: list[Stream], server
         server.requests.clear()
         server.will(stream.as_reply(), text(stream.then))
         desk = Desk()
-        outcome = await desk.run(model, limits=IMPATIENT if stream.never_ends else QUICK)
+        usual = PATIENT if "retry_after" in stream.reply else QUICK
+        outcome = await desk.run(model, limits=IMPATIENT if stream.never_ends else usual)
         misses += otherwise(stream, desk, outcome, server.requests)
     assert misses == []
 

@@ -265,7 +265,8 @@ async def test_an_answer_that_stays_silent_is_marked_as_cut_and_a_person_is_call
 
 
 @pytest.mark.parametrize(
-    "work", ["empty account", "refused key", "long wait", "probe", "refused", "no such name", "bad certificate"]
+    "work",
+    ["empty account", "refused key", "long wait", "probe", "outage", "refused", "no such name", "bad certificate"],
 )
 async def test_what_would_be_in_others_way_happens_in_a_world_of_its_own(
     apart: dict[str, asyncio.Task[None]], work: str
@@ -289,6 +290,7 @@ async def apart(world: World, tmp_path_factory: pytest.TempPathFactory) -> Async
             "refused key": run(a_refused_key_is_told_by_the_health_of_the_process),
             "long wait": run(a_wait_that_is_too_long_is_not_begun),
             "probe": run(after_its_rest_a_server_is_probed_and_answers),
+            "outage": run(after_an_outage_the_questions_are_answered_after_all, ANSWER_SECONDS="10"),
             "refused": run(nobody_is_reached, OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
             "no such name": run(nobody_is_reached, OPENAI_BASE_URL="https://model.invalid/v1"),
             "bad certificate": run(nobody_is_reached, OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1"),
@@ -333,6 +335,22 @@ async def after_its_rest_a_server_is_probed_and_answers(world: World) -> None:
     await world.counts('left_alone{model="frontdesk-offline"} 1.0')
     assert "technical" not in (await world.customer.reads(second)).text
     await world.counts('left_alone{model="frontdesk-offline"} 0.0')
+
+
+async def after_an_outage_the_questions_are_answered_after_all(world: World) -> None:
+    """A question shows that it waits. If that was in vain, a person is called, until the model answers again."""
+    await world.model_says(*[BROKEN] * 40)
+    first = await world.customer.says(question("ski"))
+    assert "FD-" in (await world.customer.reads(first)).text
+    asked = await world.customer.says("Hello, can I ask you something about jackets, please?")
+    held = await world.customer.reads(asked, having=lambda seen: bool(seen.tasks))
+    assert [title for title in held.tasks if "I'm keeping your question" in title], held.tasks
+    assert "no model did" in (await world.card_of(asked)).text
+    await world.model_says()
+    await world.card(having="Back with the assistant")
+    notices = [seen.text for seen in await world.posts("C0AGENTS") if "taken back" in seen.text]
+    assert len(notices) == 1, notices
+    await world.customer.reads(asked, having=lambda seen: "Sorry for the wait." in seen.text)
 
 
 async def nobody_is_reached(world: World) -> None:

@@ -30,6 +30,7 @@ from bot.turns.answers.asking import Agents, Asked
 from bot.turns.answers.endings import Ending, ending_of
 from bot.turns.answers.journal import TurnJournal
 from bot.turns.answers.leftovers import Leftovers
+from bot.turns.answers.outages import ModelOutages
 from bot.turns.answers.posts import AnswerPosts
 from bot.turns.answers.question import Question
 from bot.turns.answers.records import AnswerRecords
@@ -64,6 +65,8 @@ class Answers:
     streams: AnswerStreams
     records: AnswerRecords
     reports: AnswerReports
+    outages: ModelOutages | None = None
+    """None if no case is ever taken back."""
 
     async def answer(self, question: Question) -> str:
         """Answer in the thread. Return how the turn ended, in one stable word.
@@ -173,8 +176,17 @@ class Answers:
         """End an answer that is not sent as it is."""
         question = asked.question
         again = bool(question.in_vain_before)
-        ending = ending_of(asked.verdict, asked.outcome, asked.reply, partly=asked.partly, is_again=again)
+        ending = ending_of(
+            asked.verdict,
+            asked.outcome,
+            asked.reply,
+            partly=asked.partly,
+            is_again=again,
+            is_model_away=self.outages is not None and self.outages.models.are_away,
+        )
         await self.reports.warn(asked)
+        if self.outages is not None and ending.case == "model_down":
+            await self.outages.begin()
         said = await (self._end_parts(asked) if asked.partly else self._end_whole(asked, ending))
         if ending.case:
             await self.cases.open(question.item.thread, question.customer, reason=ending.case, priority="medium")

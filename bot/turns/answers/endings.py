@@ -20,6 +20,9 @@ from bot.turns.answers.reply import Reply
 DECLINED = frozenset({"filtered", "refused"})
 """Failures that are no malfunction: the model, or its provider's filter, declines the subject."""
 
+AWAY = frozenset({"model_unreachable", "deadline", "cut", "rate_limited", "unauthorized", "insufficient_quota"})
+"""Failures of a model's server, not of this question: the same question is answered once the server is back."""
+
 Verdict = Literal[
     "stands",
     "refused",
@@ -82,6 +85,7 @@ ENDINGS: Mapping[str, Ending] = {
     "refused": Ending("answered", reason="refused"),
     "escalated": Ending("escalated"),
     "failed": Ending("failed", "cut_short", "part_failed", case="technical", breaks_off=True),
+    "model_down": Ending("failed", "cut_short", "part_failed", case="model_down", breaks_off=True),
     "failed_in_part": Ending("failed", case="technical_part"),
     "declined": Ending("failed", "cut_short", "part_declined", case="declined", breaks_off=True),
 }
@@ -89,12 +93,18 @@ ENDINGS: Mapping[str, Ending] = {
 
 
 def ending_of(
-    verdict: Verdict, outcome: Outcome, reply: Reply, *, partly: bool = False, is_again: bool = False
+    verdict: Verdict,
+    outcome: Outcome,
+    reply: Reply,
+    *,
+    partly: bool = False,
+    is_again: bool = False,
+    is_model_away: bool = False,
 ) -> Ending:
     """Return what follows from any verdict but "stands" and "stopped".
 
     `partly` says that others of several questions have an answer. `is_again` says that the question before this one
-    had no answer either.
+    had no answer either. `is_model_away` says that no model answers anyone.
     """
     match verdict:
         case "claimed" if isinstance(reply.claim, Value):
@@ -107,6 +117,8 @@ def ending_of(
             return ENDINGS["failed_in_part"]
         case "failed" if outcome.reason in DECLINED:
             return ENDINGS["declined"]
+        case "failed" if is_model_away and outcome.reason in AWAY and not reply.shown:
+            return ENDINGS["model_down"]
     return ENDINGS[verdict]
 
 

@@ -11,6 +11,8 @@ from typing import Protocol
 from bot.agent.events import ToolFinished, ToolStarted
 from bot.slack.stream_text import TaskStatus
 
+HELD = "held"
+"""The line of an answer that waits for its model, and the key of its title."""
 MAX_NAMED = 4
 """The most names in one line. Further ones are not named."""
 
@@ -38,12 +40,13 @@ class _Line:
 
 @dataclass(slots=True)
 class ProgressLines:
-    """Shows the lookups of one answer, however many agents make them."""
+    """Shows the lookups of one answer, however many agents make them, and that it waits for its model."""
 
     cards: Cards
     titles: Mapping[str, str]
     """Tool -> the title of its line in the customer's language, in which `{subject}` is what the calls name."""
     _lines: list[_Line] = field(default_factory=list)
+    _is_held: bool = False
 
     def started(self, event: ToolStarted) -> None:
         """Show a call that began: in the line of the same tool that is running, or in a new one."""
@@ -66,6 +69,17 @@ class ProgressLines:
         if not line.running:
             # "Not found" is an outcome like any other; an error is a lookup that could not be made.
             self.cards.task(line.id, title=self._title(line), status="error" if line.broke else "complete")
+
+    def hold(self) -> None:
+        """Show that the answer waits."""
+        self._is_held = True
+        self.cards.task(HELD, title=self.titles[HELD], status="in_progress")
+
+    def go_on(self, *, in_vain: bool = False) -> None:
+        """Show that the answer no longer waits: it goes on, or it was `in_vain`."""
+        if self._is_held:
+            self._is_held = False
+            self.cards.task(HELD, title=self.titles[HELD], status="error" if in_vain else "complete")
 
     def _title(self, line: _Line) -> str:
         title = self.titles.get(line.tool, "")

@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.agent.agent import HANDOVER
-from bot.agent.events import Event, HandedOver, ModelRetried, RequestFailed, TextDelta, ToolFinished, ToolStarted
+from bot.agent.events import (
+    Event,
+    HandedOver,
+    Held,
+    ModelRetried,
+    RequestFailed,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
 from bot.desk.answers import NOT_SURE, Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.own_words import Leak, OwnWordsGate
@@ -85,9 +94,13 @@ class Reply:
             # The agents must not continue.
             interrupt.tell("stop")
         match event:
+            case Held() if not self.question.is_unasked:
+                self.lines.hold()
             case TextDelta(text):
+                self.lines.go_on()
                 self._say(self.gate.feed(text))
             case ToolStarted(name=name):
+                self.lines.go_on()
                 self._say(self.gate.settle())
                 if self._is_told(name):
                     self.lines.started(event)
@@ -104,6 +117,7 @@ class Reply:
 
     def end(self, text: str) -> None:
         """Check what is left, because the agents are done. `text` is their whole answer, shown or not."""
+        self.lines.go_on(in_vain=True)
         self._say(self.gate.settle())
         self.claim = self.gate.stopped or self.gate.find(text)
         self.leak = self.own.stopped or self.own.find(text)
