@@ -7,7 +7,7 @@ conversations begin with the module and are looked at when their turn comes.
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from tests.doubles.self_signed import open_self_signed
 from tests.faults.quiet import check_log, errors
 from tests.faults.talk import Told, at_once, open_bare_world, question, talk
 from tests.patience import patience
-from tests.stories.world import Json, Post, World, product_environment, run_product
+from tests.stories.world import Json, Post, T, World, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -96,11 +96,10 @@ async def test_a_server_error_is_tried_again_and_nobody_notices(world: World, st
     assert len(told.requests) == times
 
 
-async def test_a_server_that_stays_broken_is_asked_three_times_and_then_a_person_is_called(world: World) -> None:
-    told = await talk(world, world.customer, "pavilion", *[BROKEN] * 6)
+async def test_a_server_that_answers_others_and_not_one_question_is_not_waited_for(world: World) -> None:
+    told = await while_others_are_answered(world, talk(world, world.customer, "pavilion", *[BROKEN] * 30))
     stands_for_a_person(told)
-    assert len(told.requests) == 3
-    assert PERIOD in (await talk(world, world.customer, "umbrella")).text
+    assert 3 <= len(told.requests) < 10
 
 
 BROKEN_REPLIES: dict[str, Json] = {
@@ -123,11 +122,11 @@ async def test_a_reply_that_is_none_is_asked_for_again_and_nobody_notices(world:
 
 async def test_replies_that_stay_none_end_with_a_person(world: World) -> None:
     asking = (
-        talk(world, world.other_customer, f"{kind}always", *[reply] * 9) for kind, reply in BROKEN_REPLIES.items()
+        talk(world, world.other_customer, f"{kind}always", *[reply] * 30) for kind, reply in BROKEN_REPLIES.items()
     )
-    for told in await asyncio.gather(*asking):
+    for told in await while_others_are_answered(world, asyncio.gather(*asking)):
         stands_for_a_person(told)
-        assert len(told.requests) == 3
+        assert 3 <= len(told.requests) < 10
 
 
 @pytest.mark.parametrize("ending", ["cut", "raw"])
@@ -139,7 +138,8 @@ async def test_an_answer_that_breaks_off_goes_on_where_it_stopped(world: World, 
 
 @pytest.mark.parametrize("ending", ["cut", "raw"])
 async def test_an_answer_that_breaks_off_again_and_again_says_so_and_calls_a_person(world: World, ending: str) -> None:
-    told = await talk(world, world.customer, f"boot{ending}", *[broken_off(ending)] * 2, *[BROKEN] * 9)
+    breaking = talk(world, world.customer, f"boot{ending}", *[broken_off(ending)] * 2, *[BROKEN] * 30)
+    told = await while_others_are_answered(world, breaking)
     assert told.said.count(OPENING) <= 1, "what nobody has read need not be kept"
     assert told.said.count(OPENING) == 1 or ending == "raw"
     assert "I was interrupted here" in told.text
@@ -291,9 +291,11 @@ async def apart(world: World, tmp_path_factory: pytest.TempPathFactory) -> Async
             "long wait": run(a_wait_that_is_too_long_is_not_begun),
             "probe": run(after_its_rest_a_server_is_probed_and_answers),
             "outage": run(after_an_outage_the_questions_are_answered_after_all, ANSWER_SECONDS="10"),
-            "refused": run(nobody_is_reached, OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
-            "no such name": run(nobody_is_reached, OPENAI_BASE_URL="https://model.invalid/v1"),
-            "bad certificate": run(nobody_is_reached, OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1"),
+            "refused": run(nobody_is_reached, OPENAI_BASE_URL="http://127.0.0.1:9/v1", ANSWER_SECONDS="8"),
+            "no such name": run(nobody_is_reached, OPENAI_BASE_URL="https://model.invalid/v1", ANSWER_SECONDS="8"),
+            "bad certificate": run(
+                nobody_is_reached, OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1", ANSWER_SECONDS="8"
+            ),
         }
         async with at_once(works) as running:
             yield running
@@ -327,13 +329,11 @@ async def a_wait_that_is_too_long_is_not_begun(world: World) -> None:
 
 
 async def after_its_rest_a_server_is_probed_and_answers(world: World) -> None:
-    """Five failures in a row open the breaker; the turn that meets the last of them waits for the probe."""
+    """A question that none of its tries answers opens the breaker, and waits for the probe."""
     await world.model_says(*[BROKEN] * 5)
-    first = await world.customer.says(question("ski"))
-    assert "FD-" in (await world.customer.reads(first)).text
-    second = await world.customer.says("Hello!")
+    asked = await world.customer.says("Hello!")
     await world.counts('left_alone{model="frontdesk-offline"} 1.0')
-    assert "technical" not in (await world.customer.reads(second)).text
+    assert "technical" not in (await world.customer.reads(asked, having=lambda seen: bool(seen.text.strip()))).text
     await world.counts('left_alone{model="frontdesk-offline"} 0.0')
 
 
@@ -341,7 +341,7 @@ async def after_an_outage_the_questions_are_answered_after_all(world: World) -> 
     """A question shows that it waits. If that was in vain, a person is called, until the model answers again."""
     await world.model_says(*[BROKEN] * 40)
     first = await world.customer.says(question("ski"))
-    assert "FD-" in (await world.customer.reads(first)).text
+    await is_told_of_a_case(world, first)
     asked = await world.customer.says("Hello, can I ask you something about jackets, please?")
     held = await world.customer.reads(asked, having=lambda seen: bool(seen.tasks))
     assert [title for title in held.tasks if "I'm keeping your question" in title], held.tasks
@@ -358,7 +358,15 @@ async def nobody_is_reached(world: World) -> None:
     stands_for_a_person(told)
     assert told.seconds < 10.0 + patience(15), "the product's own limits, and what a slow machine adds"
     await has_card(world, told.asked)
-    await world.counts('frontdesk_model_retries_total{reason="model_unreachable"} 2.0')
+    await world.counts('frontdesk_model_retries_total{reason="model_unreachable"}')
+
+
+async def while_others_are_answered(world: World, work: Awaitable[T]) -> T:
+    """The model's server is not away: somebody is answered again and again."""
+    working = asyncio.ensure_future(work)
+    while not working.done():
+        assert PERIOD in (await talk(world, world.other_customer, "umbrella")).text
+    return await working
 
 
 def broken_off(ending: str) -> Json:

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 RETURNS = "How many days do I have to return an item?"
 
 
-async def test_a_model_that_is_down_means_a_sentence_and_a_case(world: World) -> None:
-    await world.model_says(*[{"error": {"status": 500}}] * 6)
+async def test_a_model_that_takes_no_request_means_a_sentence_and_a_case(world: World) -> None:
+    await world.model_says(*[{"error": {"status": 400}}] * 6)
     asked = await world.customer.says(RETURNS)
     told = await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     assert "technical problem" in told.text
@@ -26,7 +26,7 @@ async def test_a_model_that_is_down_means_a_sentence_and_a_case(world: World) ->
 
 async def test_an_answer_that_is_cut_is_not_passed_off_as_whole(world: World) -> None:
     cut = {"text": "You have 30 days. It is free to ret", "cut": True}
-    await world.model_says(cut, *[{"error": {"status": 500}}] * 6)
+    await world.model_says(cut, *[{"error": {"status": 400}}] * 6)
     asked = await world.customer.says("Tell me about returns, how many days do I have?")
     told = await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     assert told.text
