@@ -167,6 +167,8 @@ OUTBOX_POLL_SECONDS = 0.3
 """Seconds between two looks of a fleet's process for posts that other processes have queued."""
 DRAFTS = 4
 """Cases and articles for which drafts are written at the same time. A case needs three requests to the model."""
+SLACK_WATCH_INTERVAL = 15.0
+"""Seconds between two looks whether events arrive and the token is taken."""
 FILES = 3
 """Files that are held in memory at the same time, on their way to the other side."""
 SUMMARIES = 8
@@ -439,12 +441,14 @@ async def _open_surroundings(
     await waiting("the database", database.migrate)
     await waiting("the database", partial(refuse_moved, database))
     slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
+    slack.api.observe = metrics.slack_called
     me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
     shop = await stack.enter_async_context(open_shop(settings)) if settings.has_shop else None
     bases = await stack.enter_async_context(open_knowledge(settings))
     models = await stack.enter_async_context(open_models(settings, prices))
     for endpoint in (*models.strong, *models.cheap):
         metrics.watch_breaker(endpoint.name, partial(getattr, endpoint.breaker, "is_open"))
+        endpoint.first_tokens.observe = partial(metrics.model_spoke, endpoint.name)
     load_value_words()
     load_matchers()
     claims, voices = load_wordings(), load_voices()
@@ -1044,11 +1048,20 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             await _connect(socket, stop)
         if app.role != "work":
             _start(app.background, app.backfill.run(takes_events))
+        _start(app.background, _watch_slack(app, takes_events))
         yield
     finally:
         if socket is not None:
             await socket.close()  # type: ignore[no-untyped-call]
         await app.server.close()
+
+
+async def _watch_slack(app: App, takes_events: Callable[[], Awaitable[bool]]) -> None:
+    """Note whether events arrive, and notice a dead token though nobody writes."""
+    while True:
+        app.metrics.watch_socket(is_up=await takes_events())
+        await app.slack.api.find_token_fault()
+        await app.clock.sleep(SLACK_WATCH_INTERVAL)
 
 
 @asynccontextmanager

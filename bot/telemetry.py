@@ -311,6 +311,25 @@ class Metrics:
             registry=self._registry,
             buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
         )
+        self._model_seconds = Histogram(
+            "frontdesk_model_first_token_seconds",
+            "From a request to the first sign of life in the model's reply",
+            ["model"],
+            registry=self._registry,
+            buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
+        )
+        self._slack_seconds = Histogram(
+            "frontdesk_slack_call_seconds",
+            "Calls of Slack, by method and by how they ended: ok, ratelimited, refused, unanswered",
+            ["method", "ended"],
+            registry=self._registry,
+            buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+        )
+        self._socket = Gauge(
+            "frontdesk_socket_up",
+            "1 while the Socket Mode connection brings events, or if the process needs none",
+            registry=self._registry,
+        )
         self._build = Gauge("frontdesk_build_info", "1; the release is a label", ["version"], registry=self._registry)
         self._build.labels(version("frontdesk")).set(1)
         self._registry.register(_LinesDropped())
@@ -423,6 +442,18 @@ class Metrics:
     def watch_breaker(self, model: str, is_open: Callable[[], bool]) -> None:
         """Call `is_open` each time that the metrics are read."""
         self._breakers.labels(model).set_function(lambda: float(is_open()))
+
+    def model_spoke(self, model: str, seconds: float) -> None:
+        """A model showed the first sign of life after so many seconds."""
+        self._model_seconds.labels(model).observe(seconds)
+
+    def slack_called(self, method: str, ended: str, seconds: float) -> None:
+        """A call of Slack has ended."""
+        self._slack_seconds.labels(method, ended).observe(seconds)
+
+    def watch_socket(self, *, is_up: bool) -> None:
+        """The Socket Mode connection brings events, or none is needed."""
+        self._socket.set(float(is_up))
 
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""

@@ -242,9 +242,13 @@ class FirstTokens:
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_FIRST_TOKENS))
     is_loaded: bool = False
     """True once the model has answered since the start."""
+    observe: Callable[[float], None] | None = None
+    """Hears of each of them."""
 
     def add(self, seconds: float) -> None:
         """Note a request that was answered."""
+        if self.observe is not None:
+            self.observe(seconds)
         self.seconds.append(seconds)
         self.is_loaded = True
 

@@ -45,6 +45,8 @@ RATE_LIMIT_TIMEOUT = 60.0
 """How long a call can wait for rate limits, all waits together."""
 UNSUPPORTED_SECONDS = 600.0
 """A feature that Slack refused is tried again after this time."""
+TOKEN_CHECK_INTERVAL = 300.0
+"""Seconds without a call after which Slack is asked whether it still takes the token."""
 REFUSED_TOKEN_RETRY_INTERVAL = 5.0
 """How often a token that Slack refused is tried again, just to see whether it works."""
 PAGES = 20
@@ -116,8 +118,12 @@ class SlackApi:
         self._host = urlsplit(web.base_url).hostname or ""
         self._rate_limiter = rate_limiter
         self._alerts = Alerts(now=clock.monotonic)
+        self.observe: Callable[[str, str, float], None] = _observe_nothing
+        """Hears of each call: its method, how it ended (ok, ratelimited, refused, unanswered), and its seconds."""
         self._token_fault: str | None = None
         self._token_asked = -math.inf
+        self._answered_at = clock.monotonic()
+        """When Slack last took the token."""
         self._identity: Identity | None = None
         self._scopes = ""
         """What the token may do, as Slack's latest answer said."""
@@ -168,9 +174,14 @@ class SlackApi:
         return self._identity.team if self._identity is not None else ""
 
     async def find_token_fault(self) -> str | None:
-        """Why Slack refuses the app's token; None if it doesn't. While it does, Slack is asked again now and then."""
+        """Why Slack refuses the app's token; None if it doesn't. While it does, Slack is asked again now and then.
+
+        So it is if nobody has called Slack for TOKEN_CHECK_INTERVAL.
+        """
         now = self._clock.monotonic()
-        if self._token_fault is not None and now - self._token_asked >= REFUSED_TOKEN_RETRY_INTERVAL:
+        is_unknown = now - max(self._answered_at, self._token_asked) >= TOKEN_CHECK_INTERVAL
+        is_refused = self._token_fault is not None and now - self._token_asked >= REFUSED_TOKEN_RETRY_INTERVAL
+        if is_refused or (is_unknown and self._identity is not None):
             self._token_asked = now
             with suppress(SlackRefused, SlackUnanswered):
                 await self.call("auth.test", self.web.auth_test, patience=0.0)
@@ -229,6 +240,7 @@ class SlackApi:
             else:
                 if method != "apps.connections.open":  # it has a token of its own
                     self._token_fault = None
+                    self._answered_at = self._clock.monotonic()
                 return answer
 
     async def pages(self, method: str, request: Request) -> AsyncIterator[dict[str, Any]]:
@@ -268,6 +280,22 @@ class SlackApi:
             )
 
     async def _exchange(self, method: str, request: Request) -> dict[str, Any]:
+        began, ended = self._clock.monotonic(), "unanswered"
+        try:
+            answer = await self._send(method, request)
+        except SlackRefused:
+            ended = "refused"
+            raise
+        except SlackUnanswered as failure:
+            ended = "ratelimited" if failure.reason == "ratelimited" else ended
+            raise
+        else:
+            ended = "ok"
+            return answer
+        finally:
+            self.observe(method, ended, self._clock.monotonic() - began)
+
+    async def _send(self, method: str, request: Request) -> dict[str, Any]:
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 response = await request()
@@ -288,6 +316,10 @@ class SlackApi:
         if method != "apps.connections.open":  # it has a token of its own
             self._scopes = str(response.headers.get("x-oauth-scopes", self._scopes))
         return data
+
+
+def _observe_nothing(method: str, ended: str, seconds: float) -> None:
+    del method, ended, seconds
 
 
 def _failure(method: str, response: object) -> SlackRefused | SlackUnanswered:
