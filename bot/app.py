@@ -107,6 +107,7 @@ from bot.models.warm_up import probe, warm_up
 from bot.private_files import make_private
 from bot.procedures.file import Procedures, read_procedures
 from bot.procedures.running import ProcedureRuns
+from bot.reporting.customer import CustomerCards
 from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
 from bot.reporting.work_waiting import WorkWaiting
@@ -749,9 +750,9 @@ def build_interactions(
     """What the buttons do."""
     database, slack, clock, sentences = opened.database, opened.slack, opened.clock, opened.sentences
     cases, identities, replies = parts.cases, parts.identities, Replies(slack.chat)
-    case_steps = CaseSteps(
-        cases, parts.queue, parts.assignment, parts.relay, Why(database, opened.bases.public), replies
-    )
+    customers = CustomerCards(database, clock, identities, opened.shop)
+    why = Why(database, opened.bases.public)
+    case_steps = CaseSteps(cases, parts.queue, parts.assignment, parts.relay, why, customers, replies)
     draft_steps = DraftSteps(database, clock, desk.drafting, parts.drafts, replies)
     article_steps = ArticleSteps(database, clock, desk.learning, articles, replies)
     of_actions = ActionSteps(actions.deciding, slack.chat, sentences, replies) if actions else None

@@ -149,6 +149,7 @@ _TABLE = (
     Button("case.unassign", "staff", "Puts the case back into the queue.", _CLAIMED, is_done=_became(*_UNCLAIMED)),
     Button("case.join", "staff", "Helps the colleague who has the case.", _CLAIMED, is_done=_speaks),
     Button("case.draft", "staff", "Asks the model for draft replies.", _CLAIMED, lane="own", speaks=True),
+    Button("case.customer", "staff", "Shows who the customer is.", lane="own"),
     Button("case.more.why", "staff", "Shows why the assistant answered as it did."),
     Button("draft.send", "staff", "Sends a draft to the customer.", _CLAIMED, speaks=True),
     Button("relay.claim_send", "staff", "Claims the case and sends.", _OPEN, speaks=True, is_done=Case.is_with),

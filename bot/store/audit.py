@@ -1,6 +1,6 @@
 """Feedback and the audit trail."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,15 @@ async def rate(tx: AsyncConnection, subject: str, person: str, value: str, *, no
     values = {"value": value, "given_at": now}
     statement = insert_into(tx, table).values(subject=subject, person=person, **values)
     await tx.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values))
+
+
+async def ratings(tx: AsyncConnection, subjects: Collection[str], *, person: str) -> dict[str, str]:
+    """The person's ratings of these subjects."""
+    table = schema.feedback
+    rows = await tx.execute(
+        select(table.c.subject, table.c.value).where(table.c.person == person, table.c.subject.in_(subjects))
+    )
+    return {row.subject: row.value for row in rows}
 
 
 async def note(

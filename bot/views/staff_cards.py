@@ -149,6 +149,7 @@ def _waiting_card(case: Case) -> Card:
         actions(
             button("case.claim", "Claim", case.ref, style="primary"),
             _assign(case),
+            _customer(case),
             button("case.handback", "Hand back to assistant", case.ref),
             _more(case),
             block_id="case",
@@ -728,7 +729,12 @@ def _work(case: Case) -> list[Block]:
     later = button("case.later", "Snooze…", case.ref)
     if case.snoozed_until is not None:
         later = button("case.wake", "End snooze", case.ref)
-    return [*customer, later, _assign(case), button("case.unassign", "Back to the queue", case.ref)]
+    unassign = button("case.unassign", "Back to the queue", case.ref)
+    return [_customer(case), *customer, later, _assign(case), unassign]
+
+
+def _customer(case: Case) -> Block:
+    return button("case.customer", "Customer", case.ref)
 
 
 def _assign(case: Case) -> Block:

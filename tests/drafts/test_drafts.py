@@ -673,7 +673,7 @@ async def test_what_was_spent_before_a_crash_is_kept_though_another_press_is_bei
 def presses_in(room: Room) -> Interactions:
     replies = Replies(room.slack.client.chat)
     drafts = DraftSteps(room.database, ManualClock(), room.drafting, room.drafting.drafts, replies)
-    steps = {**CaseSteps(room.cases, NOTHING, NOTHING, room.relay, NOTHING, replies).table(), **drafts.table()}
+    steps = {**CaseSteps(room.cases, NOTHING, NOTHING, room.relay, NOTHING, NOTHING, replies).table(), **drafts.table()}
     staff = StaffInteractions(room.cases, replies, NOTHING, steps, abandons={"case.draft": drafts.abandon})
     return Interactions(NOTHING, staff, NOTHING, NOTHING)
 

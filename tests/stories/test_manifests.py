@@ -29,6 +29,7 @@ NOT_PLAYED = frozenset(
             "case.handback",
             "case.assign",
             "case.await",
+            "case.customer",
             "case.join",
             "case.later",
             "case.more",

@@ -15,6 +15,8 @@ from bot.cases.queue import Queue
 from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
 from bot.conversation import ThreadRef
+from bot.desk.identity import Identities
+from bot.reporting.customer import CustomerCards
 from bot.reporting.why import Why
 from bot.slack.outbox import Outbox
 from bot.store import inbox
@@ -55,6 +57,8 @@ class Channel:
         self.queue = Queue(self.cases.stepping, staff, slack.client.chat, slack.client.directory)
         availability = Availability(database, slack.client.directory, clock)
         self.assignment = Assignment(self.cases.stepping, staff, slack.client.directory, availability)
+        identities = Identities(slack.client.directory, None, database)
+        self.customers = CustomerCards(database, clock, identities, None)
         self.accepted: list[Arrival] = []
         self.wires()
 
@@ -62,7 +66,7 @@ class Channel:
         """Have the buttons of staff run the steps of these cases, and those of articles."""
         replies = Replies(self.slack.client.chat)
         why = Why(self.database, cast(Any, FewPages()))
-        cases = CaseSteps(self.cases, self.queue, self.assignment, self.relay, why, replies)
+        cases = CaseSteps(self.cases, self.queue, self.assignment, self.relay, why, self.customers, replies)
         staff = StaffInteractions(self.cases, replies, self.accept, {**cases.table(), **(articles or {})})
         self.interactions = Interactions(NOTHING, staff, NOTHING, NOTHING)
 

@@ -17,7 +17,7 @@ def test_each_button_that_is_stored_runs_something_and_nothing_else_does() -> No
     of_actions = ActionSteps(NOTHING, NOTHING, NOTHING, NOTHING)
     customers = CustomerInteractions(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, more=of_actions.for_customers())
     of_staff = (
-        CaseSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
+        CaseSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
         DraftSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
         ArticleSteps(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING).table(),
         of_actions.for_staff(),

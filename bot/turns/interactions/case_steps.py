@@ -11,6 +11,7 @@ from bot.cases.queue import NothingWaits, Queue
 from bot.cases.relay import Relay
 from bot.cases.step import UnknownCase
 from bot.clock import DAY
+from bot.reporting.customer import CustomerCards
 from bot.reporting.why import Why
 from bot.store.inbox import InboxItem
 from bot.turns.interactions.replies import Replies, Step, field, interaction_thread, is_number, one_of
@@ -33,6 +34,7 @@ class CaseSteps:
     assignment: Assignment
     relay: Relay
     why: Why
+    customers: CustomerCards
     replies: Replies
 
     def table(self) -> Mapping[str, Step]:
@@ -47,6 +49,7 @@ class CaseSteps:
             "submit.later": self._put_aside,
             "case.unassign": lambda item, ref: self.assignment.unassign(ref, item.author),
             "case.join": self._join,
+            "case.customer": self._show_customer,
             "case.more.why": self._show_why,
             "relay.claim_send": self._claim_and_send,
             "relay.send": self._send,
@@ -111,6 +114,12 @@ class CaseSteps:
         case = await self.cases.join(ref, item.author)
         words = f"You're helping with {case.ref} now: you're asked about each message you write in its thread."
         await self.replies.replace(item, words)
+
+    async def _show_customer(self, item: InboxItem, ref: str) -> None:
+        """Show the person who asks, and only them, who the customer is."""
+        desks = await self.queue.staff.desks(item.author)
+        card = await self.customers.card(await self.cases.find(ref), at=desks)
+        await self.replies.chat.post_ephemeral(item.thread.channel, item.author, text=card.text, blocks=card.blocks)
 
     async def _show_why(self, item: InboxItem, ref: str) -> None:
         card = await self.why.card(await self.cases.find(ref))
