@@ -132,6 +132,19 @@ async def test_weights_are_computed_as_the_paper_has_it(model: Path) -> None:
     assert (embedder.dim, embedder.name, embedder.count_tokens("my lamp")) == (WIDTH, "folder/tiny", 4)
 
 
+async def test_a_multilingual_model_is_read_by_its_own_pieces_of_words(model: Path) -> None:
+    """As the models for many languages are published: a BERT with pieces of words in place of words."""
+    pieces = ["<s>", "</s>", "<unk>", "▁Lampe", "▁kaputt", "▁ラン", "プ"]
+    tokenizer = Tokenizer(models.Unigram([(piece, -float(number)) for number, piece in enumerate(pieces)], unk_id=2))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    tokenizer.save(str(model / "tokenizer.json"))
+    vectors = await FolderEmbedder(model).embed_documents(["Lampe kaputt", "ランプ"])
+    assert np.allclose(vectors, [by_the_book([0, 3, 4, 1]), by_the_book([0, 5, 6, 1])], atol=1e-5)
+
+
 async def test_a_text_longer_than_the_model_takes_is_cut_and_framed(model: Path) -> None:
     (vector,) = await FolderEmbedder(model).embed_documents(["lamp " * 50])
 
