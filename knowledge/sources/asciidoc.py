@@ -42,6 +42,8 @@ _STANDARD = dict(zip(_PAIRS[::2], _PAIRS[1::2], strict=True)) | {
     "sp": " ",
 }
 """What each page can use without defining it."""
+_BARE_LINK = re.compile(r"\b(?:xref|link):(?!https?:)(?:[^\s\[\]]*[/:])?([\w-]+)(?:\.adoc)?(?:#[\w-]*)?\[\]")
+"""A link to another page without words: visitors read that page's title, which its file's name comes close to."""
 _ICON = re.compile(r"\bicon:([\w-]+)\[[^\]\n]*\]")
 _ICONS = {**dict.fromkeys(("check", "check-circle"), "✓"), **dict.fromkeys(("times", "times-circle"), "✗")}
 _WEB = r"(?:https?|mailto|ftp)"
@@ -94,6 +96,8 @@ def _markdown(text: str, known: dict[str, str]) -> Iterator[str]:
         if fence:
             if bare == fence or (fence.startswith("```") and bare == "```"):
                 fence, bare, block = "", "```", ""
+            elif bare.startswith("include::"):
+                continue
             yield _CALLOUTS.sub(r"(\1)", _valued(bare, known) if "attributes" in block else bare)
         elif comment or bare == "////":
             comment = comment != (bare == "////")
@@ -151,6 +155,7 @@ def _inline(words: str, known: dict[str, str]) -> str:
     words = _valued(words, known)
     if any(sign in words for sign in "[<#+"):
         words = _ICON.sub(lambda found: _ICONS.get(found[1], ""), words)
+        words = _BARE_LINK.sub(lambda found: re.sub("[-_]", " ", found[1]), words)
         for pattern, told in _INLINE:
             words = pattern.sub(told, words)
     return words.replace("\\{", "{")

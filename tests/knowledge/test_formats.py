@@ -371,6 +371,7 @@ ANTORA = b"""= Fees
 
 The {product-name} costs {price}{nbsp}EUR. See xref:{latest}@pay:page.adoc[how
 to pay], {no-such}/pay[here] and [align=center]*now*.
+Then xref:ways:by-post.adoc#how[].
 
 [tabs]
 ====
@@ -379,6 +380,7 @@ By post::
 --
 [source,sh,subs="attributes+"]
 ----
+include::example$pay.sh[tag=pay]
 pay --to {product-name} # <1>
 ----
 <1> Your parcel, {literal}.
@@ -409,7 +411,7 @@ def test_asciidoc_of_antora_has_the_attributes_of_its_component_and_no_marks_of_
     (page,) = read_documents("fees.adoc", ".adoc", ANTORA, component=COMPONENT)
     assert isinstance(page, Document)
     assert " ".join(page.text.split()) == (
-        "# Fees The Parcel costs 5 EUR. See how to pay, here and *now*. By post: "
+        "# Fees The Parcel costs 5 EUR. See how to pay, here and *now*. Then by post. By post: "
         "``` pay --to Parcel # (1) ``` 1. Your parcel, {literal}. **Prices** "
         "| To | Days | | --- | --- | | AT | 3 by air; 9 by sea | | CH | ✓ | Write {id}."
     )
