@@ -73,6 +73,8 @@ REPAIR_SECONDS = (3.0, 10.0, 30.0, 60.0)
 TOKEN_FAULTS = DEAD_TOKEN | {"missing_scope"}
 DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` checks whether its post has left."""
+FLUSH_POLL_SECONDS = 0.05
+"""How often `flush` checks whether everything has left, while nothing says so."""
 CLAIM = "outbox/"
 """The beginning of the name of a channel's claim. The rest is the channel."""
 ACTOR = "frontdesk"
@@ -208,11 +210,21 @@ class Outbox:
         """Wait until nothing is left to send, at most `seconds`. Returns whether everything was sent."""
         deadline = self._clock.monotonic() + seconds
         while self._clock.monotonic() < deadline:
-            async with self._database.transaction() as tx:
+            async with self._database.reading() as tx:
                 if not await outbox.open_rows(tx, limit=1):
                     return True
-            await self._clock.sleep(0.05)
+            if not await self._one_ends():
+                await self._clock.sleep(FLUSH_POLL_SECONDS)
         return False
+
+    async def _one_ends(self) -> bool:
+        """Wait until one of the threads that are written to is finished, for a moment. Returns whether one is."""
+        if not self._sending:
+            return False
+        ended, _ = await asyncio.wait(
+            self._sending, timeout=FLUSH_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        return bool(ended)
 
     async def _heads(self) -> list[OutboxRow]:
         """The first row of every thread that can be written to now."""

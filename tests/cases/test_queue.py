@@ -1,6 +1,7 @@
 """The queue of a desk over a real database and a local Slack: its message, and who gets the case that comes next."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.views.queue_cards import MAX_LINES
 from tests.doubles.clock import ManualClock
-from tests.doubles.local_slack import LocalSlack
+from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.sending import send_all
 from tests.turns.answering import CUSTOMER, build_cases
 from tests.turns.arrivals import TEAM, arrival, begin
@@ -30,9 +31,8 @@ Message = dict[str, Any]
 class Desk:
     """A desk with cases, and as many processes that keep its queue message as a test likes."""
 
-    def __init__(self, database: Database, slack: LocalSlack) -> None:
-        self.database, self.slack = database, slack
-        self.clock = ManualClock()
+    def __init__(self, database: Database, slack: LocalSlack, clock: ManualClock) -> None:
+        self.database, self.slack, self.clock = database, slack, clock
         self.outbox = Outbox(database, slack.client.chat, slack.client.sessions, self.clock)
         messages = CaseMessages(load_sentences(), CHANNEL)
         self.cases = build_cases(database, self.outbox, slack.client, self.clock, messages=messages)
@@ -73,8 +73,11 @@ class Desk:
 
 
 @pytest.fixture
-def desk(database: Database, slack: LocalSlack) -> Desk:
-    return Desk(database, slack)
+async def desk(database: Database) -> AsyncIterator[Desk]:
+    """Its client has the desk's clock: what Slack lets through each second, it waits for in no time."""
+    clock = ManualClock()
+    async with open_local_slack(clock) as slack:
+        yield Desk(database, slack, clock)
 
 
 async def test_claim_next_gives_the_most_urgent_case_and_of_equal_ones_the_one_that_waits_longest(desk: Desk) -> None:
