@@ -41,6 +41,7 @@ from bot.guard.claim_patterns import load_wordings
 from bot.guard.values import load_value_words
 from bot.language.matching import load_matchers
 from bot.language.sentences import load_sentences
+from bot.models.http_stream import load_certificates
 from bot.store import database as databases
 from demo.program import dying_with_parent
 from tests.doubles.engines import sharing_statements
@@ -136,7 +137,8 @@ class Forked:
 
 
 async def start(*arguments: str, **options: Any) -> Forked:
-    """Start `python ARGUMENTS`, of which `-m MODULE` is one; the options are those of `create_subprocess_exec`.
+    """Start `python ARGUMENTS`, with `-m MODULE` or `-c PROGRAM` among them; the options are those of
+    `create_subprocess_exec`.
 
     Raises TimeoutError or OSError.
     """
@@ -270,6 +272,13 @@ def _module(arguments: Sequence[str]) -> list[str]:
     return list(arguments[list(arguments).index("-m") + 1 :])
 
 
+def _program(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The text that is run instead of a module, empty when it is a module; and what is told to either."""
+    kind = next(each for each in arguments if each in ("-m", "-c"))
+    named, *told = arguments[list(arguments).index(kind) + 1 :]
+    return (named, [kind, *told]) if kind == "-c" else ("", [named, *told])
+
+
 @functools.cache
 def listening_at() -> str:
     """Where this process's fork server listens, which is started at the first question and ends with us."""
@@ -306,6 +315,7 @@ def main() -> None:
     load_value_words()
     load_sentences()
     load_classifier()
+    load_certificates()
     databases.create_async_engine = sharing_statements(create_async_engine)  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_migrate(f"sqlite+aiosqlite:///{folder}/frontdesk.db"))
@@ -403,7 +413,10 @@ def _become(request: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
-    sys.argv = _module(request["arguments"])
+    program, sys.argv = _program(request["arguments"])
+    if program:
+        exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
+        return
     if sys.argv[0] == "demo":
         # The product that the world starts is a fork as well.
         forking = in_place_of(asyncio.create_subprocess_exec, address=request["address"])

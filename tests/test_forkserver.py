@@ -26,12 +26,12 @@ async def test_a_start_that_is_cancelled_leaves_no_pipe_open() -> None:
     with warnings.catch_warnings(record=True) as left_open:
         warnings.simplefilter("always", ResourceWarning)
         for steps in range(12):
-            starting = asyncio.create_task(start("-m", "timeit", stdin=PIPE, stdout=PIPE, stderr=PIPE))
+            starting = asyncio.create_task(start("-m", "timeit", "-n", "1", stdin=PIPE, stdout=PIPE, stderr=PIPE))
             for _ in range(steps):
                 await asyncio.sleep(0)
             starting.cancel()
             await asyncio.wait([starting])
             del starting
             await asyncio.sleep(0)
-            gc.collect()
+        gc.collect()
     assert [str(each.message) for each in left_open] == []

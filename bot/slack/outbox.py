@@ -221,9 +221,7 @@ class Outbox:
         """Wait until one of the threads that are written to is finished, for a moment. Returns whether one is."""
         if not self._sending:
             return False
-        ended, _ = await asyncio.wait(
-            self._sending, timeout=FLUSH_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
-        )
+        ended, _ = await asyncio.wait(self._sending, timeout=FLUSH_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         return bool(ended)
 
     async def _heads(self) -> list[OutboxRow]:

@@ -15,6 +15,7 @@ from bot.integrations import check
 from bot.settings import load_settings
 from bot.store import actions, audit, cases, inbox, persons
 from bot.store.database import Database, open_database, open_kept
+from tests import forkserver
 from tests.actions.test_action import an_action
 from tests.doubles.postgres import Postgres
 from tests.patience import patience
@@ -64,8 +65,8 @@ async def run(command: str, environ: dict[str, str]) -> tuple[int, str, str]:
 async def python(*arguments: str, environ: dict[str, str]) -> tuple[int, str, str]:
     """The same of a Python of its own."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, *arguments),
+    child = await forkserver.start(
+        *arguments,
         env={**kept, **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

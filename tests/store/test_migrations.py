@@ -4,7 +4,6 @@ import asyncio
 import logging
 import resource
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from bot.errors import ConfigurationError
 from bot.store import cases, outbox, sqlite_file
 from bot.store.database import Database, open_database
 from bot.store.schema import metadata
+from tests import forkserver
 from tests.doubles.postgres import Postgres
 from tests.store.preliminary import create_preliminary
 
@@ -72,10 +72,7 @@ def test_nothing_leads_back() -> None:
 
 
 async def test_processes_that_start_together_migrate_once(empty: str) -> None:
-    children = [
-        await asyncio.create_subprocess_exec(sys.executable, "-c", MIGRATE, empty, stderr=asyncio.subprocess.PIPE)
-        for _ in range(4)
-    ]
+    children = [await forkserver.start("-c", MIGRATE, empty, stderr=asyncio.subprocess.PIPE) for _ in range(4)]
     told = await asyncio.gather(*(child.communicate() for child in children))
     assert [child.returncode for child in children] == [0] * 4, told
     async with open_database(empty) as database:

@@ -18,6 +18,7 @@ from bot.store import database as database_module
 from bot.store.database import Database, open_database, open_kept
 from bot.store.spending import Spending
 from bot.store.statements import lock
+from tests import forkserver
 from tests.doubles.postgres import Postgres, open_postgres
 from tests.patience import patience
 from tests.store.rows import a_case
@@ -376,10 +377,7 @@ async def test_four_processes_share_one_pace(postgres_url: str) -> None:
     """50 in 10 seconds: 50 at once and 5 more each second, however many ask."""
     began = asyncio.get_running_loop().time()
     children = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-c", LIMITER, postgres_url, "1.5", stdout=asyncio.subprocess.PIPE
-        )
-        for _ in range(4)
+        await forkserver.start("-c", LIMITER, postgres_url, "1.5", stdout=asyncio.subprocess.PIPE) for _ in range(4)
     ]
     async with asyncio.timeout(patience(60)):
         counts = [int((await child.communicate())[0]) for child in children]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from sqlalchemy import JSON, Boolean, Column, Float, Integer, Table, insert, sel
 from bot.store import schema
 from bot.store.copying import LEFT_BEHIND
 from bot.store.database import Database, open_database
+from tests import forkserver
 from tests.patience import patience
 
 ODD = 'a "quote", a \\ and é 漢 😀'
@@ -80,8 +80,8 @@ async def command(
 ) -> tuple[int, str, str]:
     """Run a command. `at` is the failpoint where it is killed. Returns its status and what it wrote."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", COMMAND, at, str(passing), *arguments),
+    child = await forkserver.start(
+        *("-c", COMMAND, at, str(passing), *arguments),
         env={**kept, "DATA_DIR": str(data), "DATABASE_URL": database, **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
