@@ -1,6 +1,7 @@
 """Who gets a case by the setting ASSIGN, over a real database and a local Slack with two people at the desk."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,8 @@ from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
 from bot.store.database import Database
 from tests.cases.test_queue import AGENT, CHANNEL, OTHER, Desk
-from tests.doubles.local_slack import LocalSlack
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.sending import send_all
 
 NOBODY: Any = None
@@ -22,8 +24,8 @@ NOBODY: Any = None
 class Room(Desk):
     """A desk that gives its cases to people."""
 
-    def __init__(self, database: Database, slack: LocalSlack) -> None:
-        super().__init__(database, slack)
+    def __init__(self, database: Database, slack: LocalSlack, clock: ManualClock) -> None:
+        super().__init__(database, slack, clock)
         self.cases = replace(self.cases, most=1_000)
         slack.workspace.channels[CHANNEL].members = [AGENT, OTHER, "U0FRONTDESK", "U0STRANGER"]
 
@@ -38,8 +40,10 @@ class Room(Desk):
 
 
 @pytest.fixture
-def room(database: Database, slack: LocalSlack) -> Room:
-    return Room(database, slack)
+async def room(database: Database) -> AsyncIterator[Room]:
+    clock = ManualClock()
+    async with open_local_slack(clock) as slack:
+        yield Room(database, slack, clock)
 
 
 async def test_round_robin_gives_the_cases_to_all_in_turn_and_writes_to_each(room: Room) -> None:

@@ -73,7 +73,7 @@ async def python(*arguments: str, environ: dict[str, str]) -> tuple[int, str, st
     )
     async with asyncio.timeout(patience(100)):
         out, err = await child.communicate()
-    return child.returncode or 0, out.decode(), err.decode()
+    return child.returncode or 0, (out or b"").decode(), (err or b"").decode()
 
 
 async def test_every_command_works_on_it(database: Database, database_url: str, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_a_database_that_is_away_is_one_sentence_without_the_password(tmp_
 
 
 async def test_a_disk_without_room_is_one_sentence_that_names_the_file(tmp_path: Path) -> None:
-    limited = f"ulimit -f 8; exec {sys.executable} -m bot migrate"
+    limited = f"ulimit -f 8; exec {sys.executable} -B -m bot migrate"
     child = await asyncio.create_subprocess_exec(
         *("bash", "-c", limited),
         env={"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)},

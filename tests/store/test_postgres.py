@@ -380,7 +380,7 @@ async def test_four_processes_share_one_pace(postgres_url: str) -> None:
         await forkserver.start("-c", LIMITER, postgres_url, "1.5", stdout=asyncio.subprocess.PIPE) for _ in range(4)
     ]
     async with asyncio.timeout(patience(60)):
-        counts = [int((await child.communicate())[0]) for child in children]
+        counts = [int((await child.communicate())[0] or 0) for child in children]
     lasted = asyncio.get_running_loop().time() - began
     assert 50 <= sum(counts) <= 50 + 5 * lasted + 1
 

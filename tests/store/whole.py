@@ -89,8 +89,8 @@ async def command(
     async with asyncio.timeout(patience(100)):
         out, err = await child.communicate()
     status = child.returncode if child.returncode is not None else 0
-    assert (status == -signal.SIGKILL) == bool(at), (status, err.decode())
-    return status, out.decode(), err.decode()
+    assert (status == -signal.SIGKILL) == bool(at), (status, err)
+    return status, (out or b"").decode(), (err or b"").decode()
 
 
 def sqlite_url(path: Path) -> str:
