@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
 from bot.cases.case import MovedOn
 from bot.conversation import Customer, ThreadRef
@@ -68,6 +68,16 @@ class Bench:
 
     async def resolve(self) -> None:
         await self._step(lambda case: self.desk.cases.resolve(case.ref, A))
+
+    async def await_customer(self) -> None:
+        await self._step(lambda case: self.desk.cases.await_customer(case.ref, A))
+
+    async def put_aside(self) -> None:
+        later = self.desk.clock.now() + 60.0
+        await self._step(lambda case: self.desk.cases.put_aside(case.ref, A, later))
+
+    async def wake(self) -> None:
+        await self._step(lambda case: self.desk.cases.wake(case.ref, A))
 
     async def reopen(self) -> None:
         await self._step(lambda case: self.desk.cases.reopen(case.ref, self.customer.user))
@@ -137,6 +147,9 @@ class Bench:
             for row in await tx.execute(select(table.c.id, table.c.version).where(ours)):
                 assert row.version >= self.versions.get(row.id, 1)
                 self.versions[row.id] = row.version
+            marked = or_(table.c.reply_due.is_not(None), table.c.snoozed_until.is_not(None), table.c.reply_missed)
+            strays = select(func.count()).where(ours, table.c.state != "human", marked)
+            assert (await tx.execute(strays)).scalar_one() == 0, "only a case that a person has is marked"
 
     async def check_what_was_read(self) -> None:
         """What holds once everything is said: each of the owner's messages is read once, in order, as it is now."""
@@ -195,6 +208,9 @@ STEPS: dict[str, Step] = {
     "note of a": lambda bench: bench.write(A, "// "),
     "edit": Bench.reword,
     "delete": Bench.delete,
+    "await the customer": Bench.await_customer,
+    "put aside": Bench.put_aside,
+    "wake": Bench.wake,
     "hand back": Bench.hand_back,
     "resolve": Bench.resolve,
     "reopen": Bench.reopen,
