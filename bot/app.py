@@ -133,6 +133,7 @@ from bot.turns.answers.records import AnswerRecords
 from bot.turns.answers.refusals import Refusals
 from bot.turns.answers.reports import AnswerReports
 from bot.turns.answers.streams import AnswerStreams
+from bot.turns.case_titles import CaseTitles, build_titler
 from bot.turns.customer_messages import CustomerMessages
 from bot.turns.dead_letters import DeadLetters
 from bot.turns.edits import MessageEdits
@@ -218,6 +219,8 @@ class App:
     sla: SlaTimers
     queue: Queue
     assignment: Assignment
+    titles: CaseTitles | None
+    """None without a cheap model."""
     actions: ActionRunner | None
     shop_events: ShopEvents | None
     """None if the shop sends none."""
@@ -360,6 +363,7 @@ async def open_app(
             SlaTimers(cases.cases.stepping, slack.chat, slack.directory, settings.desk_lead),
             cases.queue,
             cases.assignment,
+            build_titles(opened, cases.cases),
             actions.runner if actions else None,
             actions.shop_events if actions else None,
             actions.procedures if actions else None,
@@ -863,6 +867,14 @@ def build_turns(
     )
 
 
+def build_titles(opened: Surroundings, cases: Cases) -> CaseTitles | None:
+    """What names cases better than the rules do. None without a cheap model."""
+    if not opened.models.only_cheap:
+        return None
+    team = build_titler(shop_name=opened.desk.current().shop)
+    return CaseTitles(cases, opened.database, opened.clock, opened.metrics, opened.models.only_cheap, team)
+
+
 def _build_danger_check(opened: Surroundings) -> DangerCheck | None:
     """None without a cheap model."""
     if not opened.models.only_cheap:
@@ -940,6 +952,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
                 _start(app.background, app.channels.run())
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
+            if app.titles is not None:
+                _start(app.background, app.titles.run())
             _start(app.background, app.sla.run())
             _start(app.background, app.queue.run())
             _start(app.background, app.assignment.run())

@@ -179,7 +179,7 @@ class Settings(BaseModel):
     openai_model: str = DEFAULT_MODEL
     """The model that answers customers. At Azure, the name of its deployment."""
     openai_cheap_model: str | None = None
-    """A model that sorts, sums up, looks for danger and rewrites questions. Unset: `OPENAI_MODEL` sorts and sums up."""
+    """Sorts, sums up, names cases, sees danger, rewrites queries. Unset: `OPENAI_MODEL` sorts and sums up."""
     openai_api: Literal["auto", "chat", "responses"] = "auto"
     """How models are spoken to: `chat` (Chat Completions), `responses`, or `auto`, which looks at server and model."""
     openai_reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None

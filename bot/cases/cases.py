@@ -20,6 +20,7 @@ snooze        Staff delay the next SLA step.
 await_customer  The customer is to answer before the team goes on.
 put_aside     Staff snooze a claimed case until a time.
 wake          The snooze ends.
+retitle       The title says better what the matter is.
 offer         The customer of a case that waits sees how it stands, or what they can do.
 says_solved   The customer of a claimed case says that no person is needed any more.
 end_erased    The customer's data is erased.
@@ -36,6 +37,7 @@ from bot.cases.opening import Opening, find_or_open, hides, permalink, usual_min
 from bot.cases.staff import name_of
 from bot.cases.status import CaseStatus
 from bot.cases.step import Change, Stepping, UnknownCase, current_case, held_case, lock_of, the_case
+from bot.cases.titles import title_in
 from bot.conversation import Customer, ThreadRef
 from bot.failpoints import failpoint
 from bot.guard.guardrails import mask
@@ -83,7 +85,7 @@ class Cases:
     ) -> Case:
         """Open a case for the thread and tell both sides. If the thread has an open case already, return that one.
 
-        Without a `subject` the title is what the customer wrote last. `called_by` is the name of the colleague who
+        Without a `subject` the title is made from what the customer wrote. `called_by` is the name of the colleague who
         opened the case from the customer's message. `said_first` is what the customer reads before the sentence that
         the case was passed on; without it, the sentence of the reason.
 
@@ -375,6 +377,21 @@ class Cases:
         return await self.stepping.step(
             ref, user, action, change, say=lambda case: self.messages.announce("marked", case), start=held_case
         )
+
+    async def name_matter(self, case: Case, words: str) -> None:
+        """Give a case that has no title one, if the customer's words say what the matter is."""
+        if not case.titled_by and (title := title_in([words])):
+            await self.retitle(case, title, by="rule")
+
+    async def retitle(self, case: Case, title: str, *, by: str) -> bool:
+        """Give the case another title, which its card shows. False if it has another one by now, or is not open."""
+        async with self.stepping.database.transaction() as tx:
+            await lock(tx, lock_of(case.thread))
+            titled = await cases.retitle(tx, case, title, by=by, now=self.stepping.clock.now())
+            if titled is not None:
+                await outbox.add(tx, self.messages.retitled(titled), now=self.stepping.clock.now())
+        self.stepping.outbox.wake()
+        return titled is not None
 
     async def offer(self, ref: str, offer: Offer, *, key: str) -> None:
         """Show the customer of a case that waits how it stands, or what they can do. Nothing after a claim."""

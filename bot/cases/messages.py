@@ -180,6 +180,10 @@ class CaseMessages:
         text = f"{case.ref} was erased because the customer asked for it."
         return Outgoing(f"forgotten/case/{case.id}", "post", self.desk(case), {"text": text})
 
+    def retitled(self, case: Case) -> Outgoing:
+        """Update the card after the case got another title."""
+        return self._card_update(case)
+
     def assigned(self, case: Case, before: Case, *, by: str, note: str, direct: str | None) -> list[Outgoing]:
         """A colleague gave the case to a person: the customer, the card, its thread and the person are told.
 

@@ -6,7 +6,7 @@ permalink      the address of the customer's thread, for the card
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -14,6 +14,7 @@ from bot.cases import case as steps
 from bot.cases.case import Priority
 from bot.cases.files import earlier
 from bot.cases.step import Stepping, lock_of
+from bot.cases.titles import UNTITLED, cut, names_matter, title_in
 from bot.clock import DAY
 from bot.conversation import Customer, ThreadRef
 from bot.failpoints import failpoint
@@ -25,7 +26,6 @@ from bot.store.database import Transaction
 from bot.store.statements import lock
 from bot.store.transcripts import TranscriptLine
 
-TITLE_LIMIT = 90
 SUMMARY_LIMIT = 820
 ENDED = ("resolved", "closed")
 """The states of a case that a person ended. A later case in the same thread follows it, and its card says so."""
@@ -49,7 +49,7 @@ class Opening:
     reason: str
     priority: Priority
     subject: str
-    """The title. If it is empty, the title is what the customer wrote last."""
+    """The title. If it does not say what the matter is, the title is made from what the customer wrote."""
     summary: str
     called_by: str
     """The name of the colleague who opened the case from the customer's message."""
@@ -112,6 +112,8 @@ async def _open(
     thread, customer, messages, now = opening.thread, opening.customer, stepping.messages, stepping.clock.now()
     before = await cases.latest_of(tx, thread)
     follows = before is not None and before.state in ENDED and before.customer == customer.user
+    written = (line.text for line in reversed(lines) if line.speaker == customer.user)
+    title = _title(opening, written)
     new = Case(
         id=0,
         thread=thread,
@@ -124,7 +126,7 @@ async def _open(
         version=1,
         reason=opening.reason,
         priority=opening.priority,
-        title=_title(opening.subject, _last_words(lines, customer.user), opening.summary, "No message yet"),
+        title=title or UNTITLED,
         summary=opening.summary[:SUMMARY_LIMIT],
         owner=None,
         owner_name=None,
@@ -132,6 +134,8 @@ async def _open(
         claimed_at=None,
         ended_at=None,
         follows=before.id if before and follows else None,
+        titled_by="rule" if title else "",
+        titled_at=now if title else None,
     )
     case = await cases.add(tx, steps.wait(new, now=now, targets=stepping.targets))
     if case is None:
@@ -184,11 +188,8 @@ def hides(case: Case, thread: ThreadRef) -> bool:
     return case.thread.is_direct or not thread.is_direct
 
 
-def _last_words(lines: Sequence[TranscriptLine], customer: str) -> str:
-    return next((line.text for line in reversed(lines) if line.speaker == customer), "")
-
-
-def _title(*named: str) -> str:
-    """The first text that is not empty, on one line and cut to TITLE_LIMIT."""
-    first = next(text for each in named if (text := " ".join(each.split())))
-    return first if len(first) <= TITLE_LIMIT else first[: TITLE_LIMIT - 2].rsplit(" ", 1)[0] + " …"
+def _title(opening: Opening, written: Iterable[str]) -> str:
+    """What the case is about, in a few words. Empty if that is not known yet."""
+    if names_matter(opening.subject):
+        return cut(opening.subject)
+    return title_in(written) or title_in([opening.summary])

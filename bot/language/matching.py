@@ -43,6 +43,8 @@ PATTERNS = (
     ),
     *("unsettled", "questions", "requests", "order_requests", "refers_back", "rhetorical"),
     *("handover_requests.patterns", "handover_requests.alone", "handover_requests.beside_alone"),
+    *("matters.refund", "matters.login", "matters.damaged", "matters.cancel", "matters.exchange", "matters.return"),
+    *("matters.address", "matters.payment", "matters.delivery"),
 )
 """The sections that a matcher reads."""
 
@@ -151,7 +153,8 @@ def phrases(written: str | list[str]) -> list[str]:
 def _patterns(section: str) -> Iterator[tuple[Language, str, str]]:
     """Each entry of a section: its language, as it is written, and as a regular expression."""
     outer = section.rpartition(".")[0]
-    parts: dict[Language, Any] = read_section(f"{outer}.parts") if outer else {}
+    inside = read_section(outer) if outer else {}
+    parts: dict[Language, Any] = {language: held.get("parts", {}) for language, held in inside.items()}
     for language, written in read_section(section).items():
         for entry in phrases(written):
             yield language, f"{section}: {entry}", compiled(entry, parts.get(language, {}))

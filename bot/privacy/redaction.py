@@ -23,7 +23,7 @@ from bot.conversation import ThreadRef
 from bot.help_center.articles import suggestion_key, withdraw
 from bot.privacy.quotations import Quotations
 from bot.store import cases, erasure, outbox
-from bot.store.cases import ERASED
+from bot.store.cases import ERASED, Case
 from bot.store.database import Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
@@ -97,11 +97,11 @@ async def blank_threads(tx: Transaction, deleted: Deleted, *, now: float) -> Non
 
 
 async def blank_cases(tx: Transaction, deleted: Deleted, *, now: float) -> None:
-    """Give the cases that were opened since the messages came a neutral title, and update their cards."""
+    """Give the cases that were opened or named since the messages came a neutral title, and update their cards."""
     # Staff write below the card of a case that is older than their words.
     older = {mirror.case_id for mirror in deleted.mirrors} if deleted.by_staff else set()
     found = await cases.find_all(tx, deleted.cases)
-    opened = [case.id for case in found if case.opened_at >= deleted.received_at and case.id not in older]
+    opened = [case.id for case in found if _made_at(case) >= deleted.received_at and case.id not in older]
     await erasure.blank_cases(tx, opened)
     rows = [
         Outgoing(
@@ -115,6 +115,11 @@ async def blank_cases(tx: Transaction, deleted: Deleted, *, now: float) -> None:
         for key, shown in await erasure.redraw(tx, opened, draw=without_matter)
     ]
     await outbox.add(tx, *rows, now=now)
+
+
+def _made_at(case: Case) -> float:
+    """When the case's title or summary was made last."""
+    return max(case.opened_at, case.titled_at or 0.0)
 
 
 async def drop_proposals(tx: Transaction, deleted: Deleted, *, now: float) -> None:

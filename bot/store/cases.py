@@ -38,8 +38,12 @@ LATER = (
     "cause",
     "follows",
     "merged_into",
+    "titled_by",
+    "titled_at",
 )
 """The fields that can be empty when a case is opened. They are columns with the same names."""
+BESIDE_STEPS = frozenset({"replied_at", "titled_by", "titled_at"})
+"""The fields that no step writes. They are written by themselves, so an older copy of the case must not undo them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,10 @@ class Case:
     """The id of the case that this one continues."""
     merged_into: int | None = None
     """The id of the case into which this one was merged. It stays when that case has ended."""
+    titled_by: str = ""
+    """Where the title is from: "rule", "model", "asked" while a model is asked, or empty if the matter isn't known."""
+    titled_at: float | None = None
+    """When the title was made. It can repeat what the customer wrote until then."""
     helpers: tuple[Helper, ...] = ()
     """Only `find` fills this in. Empty while the case has no owner."""
 
@@ -291,9 +299,7 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
             owner_name=changed.owner_name,
             claimed_at=changed.claimed_at,
             ended_at=changed.ended_at,
-            # Only `note_reply` writes this. It does not change the version, so an older copy of the case must not undo
-            # it.
-            **{name: getattr(changed, name) for name in LATER if name != "replied_at"},
+            **{name: getattr(changed, name) for name in LATER if name not in BESIDE_STEPS},
         )
         .returning(table)
     )
@@ -323,6 +329,36 @@ async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> bool:
     table = schema.kase
     first = update(table).where(table.c.id == case.id, table.c.replied_at.is_(None)).values(replied_at=now)
     return (await tx.execute(first.returning(table.c.id))).scalar_one_or_none() is not None
+
+
+async def retitle(tx: AsyncConnection, case: Case, title: str, *, by: str, now: float) -> Case | None:
+    """Give an open case another title. None if its title or its state is another one by now.
+
+    The version grows, so the card is updated. The state and the version of `case` can be older.
+    """
+    table = schema.kase
+    same = (table.c.id == case.id, table.c.title == case.title, table.c.titled_by == case.titled_by)
+    values = {"title": title, "titled_by": by, "titled_at": now, "version": table.c.version + 1}
+    statement = update(table).where(*same, table.c.state.in_(OPEN_STATES)).values(**values).returning(table)
+    row = (await tx.execute(statement)).one_or_none()
+    return None if row is None else replace(as_case(row), helpers=await _helpers(tx, case.id))
+
+
+async def has_title_to_make(tx: AsyncConnection) -> bool:
+    """Whether `take_to_title` would return a case."""
+    table = schema.kase
+    statement = select(table.c.id).where(table.c.state.in_(OPEN_STATES), table.c.titled_by == "rule").limit(1)
+    return (await tx.execute(statement)).first() is not None
+
+
+async def take_to_title(tx: AsyncConnection, *, now: float, limit: int) -> list[Case]:
+    """Open cases whose title is from a rule, for a model to give them a better one. Each is returned once."""
+    table = schema.kase
+    first = select(table.c.id).where(table.c.state.in_(OPEN_STATES), table.c.titled_by == "rule").limit(limit)
+    taken = (
+        update(table).where(table.c.id.in_(first), table.c.titled_by == "rule").values(titled_by="asked", titled_at=now)
+    )
+    return [as_case(row) for row in await tx.execute(taken.returning(table))]
 
 
 async def due_by(tx: AsyncConnection, now: float, *, states: Collection[str], limit: int) -> list[Case]:

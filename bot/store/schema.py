@@ -236,6 +236,9 @@ kase = Table(
     # How it ended, by the person who ended it, from closed lists of words.
     Column("outcome", String(32), nullable=False, server_default=""),
     Column("cause", String(32), nullable=False, server_default=""),
+    # Where its title is from: "" none yet, "rule", "asked" while a model is asked, "model". And when it was made.
+    Column("titled_by", String(8), nullable=False, server_default=""),
+    Column("titled_at", Float),
     # The case that it continues, and the one that it was merged into.
     Column("follows", ID),
     Column("merged_into", ID),

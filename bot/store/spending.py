@@ -38,9 +38,9 @@ from bot.store.inbox import InboxItem
 from bot.store.statements import insert_new
 from bot.telemetry import Metrics
 
-Purpose = Literal["answer", "danger", "summary", "draft", "article"]
+Purpose = Literal["answer", "danger", "summary", "draft", "article", "title"]
 """The purpose of the request: a customer's answer, whether their message shows danger, the summary of a long
-conversation, drafts for staff, or a suggested article."""
+conversation, drafts for staff, a suggested article, or a case's title."""
 OF_CUSTOMERS: tuple[Purpose, ...] = ("answer", "danger", "summary")
 """The purposes that count towards a customer's budget."""
 By = Literal["day", "customer", "thread", "model", "purpose"]

@@ -387,6 +387,7 @@ class CustomerMessages:
     async def _pass_on(self, case: Case, incoming: IncomingMessage, *, offers: Offer | None = None) -> str:
         item = incoming.item
         await self.leftovers.close(item)
+        await self.cases.name_matter(case, item.words)
         await self.relay.from_customer(case, item, incoming.customer)
         if offers:
             await self.cases.offer(case.ref, offers, key=f"turn/{item.id}/{offers}")
@@ -405,6 +406,7 @@ class CustomerMessages:
 
         If the agent calls a person or gives no answer, the customer gets the status text of the case.
         """
+        await self.cases.name_matter(case, incoming.item.words)
         await self.relay.from_customer(case, incoming.item, incoming.customer, is_helped=True)
         told = replace(incoming.episode, note=f"{incoming.episode.note}\n{_waits(case)}".strip())
         ended = await self._answer(replace(incoming, episode=told))

@@ -15,6 +15,7 @@ from demo.model.rewriting import rewrite
 from demo.model.roles import Role, role_of
 from demo.model.specialist import answer
 from demo.model.summing_up import sum_up
+from demo.model.titling import give_title
 from demo.model.triage import sort
 
 _BY_ROLE: Mapping[Role, Callable[[Talk], Reply]] = {
@@ -29,6 +30,7 @@ _BY_ROLE: Mapping[Role, Callable[[Talk], Reply]] = {
     "danger": tell_danger,
     "rewrite": rewrite,
     "test": follow,
+    "title": give_title,
 }
 
 

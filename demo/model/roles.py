@@ -6,13 +6,14 @@ from typing import Literal, get_args
 from demo.model.conversation import Talk
 
 Role = Literal[
-    "answer", "triage", "lead", "check", "summary", "draft", "article", "compare", "danger", "rewrite", "test"
+    "answer", "triage", "lead", "check", "summary", "draft", "article", "compare", "danger", "rewrite", "title", "test"
 ]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _TEST = re.compile(r"\byou test a connection\b", re.IGNORECASE)
 _WITHOUT_TOOLS: tuple[tuple[Role, re.Pattern[str]], ...] = (
     ("danger", re.compile(r"\bin danger\b", re.IGNORECASE)),
+    ("title", re.compile(r"\bgives? a case\b.*\btitle\b", re.IGNORECASE)),
     ("rewrite", re.compile(r"\brewrites? (?:a |an |the )?question", re.IGNORECASE)),
     ("article", re.compile(r"\bwrites? (?:a |an |the )?(?:help )?article", re.IGNORECASE)),
     ("compare", re.compile(r"\bcompares? (?:a |an |the |two )?(?:new |help )?(?:article|page|text)", re.IGNORECASE)),
@@ -28,8 +29,8 @@ def role_of(talk: Talk) -> Role:
     test       the instructions say so
     lead       a tool asks a colleague (ask_…)
     triage     there are tools, and all of them hand over or call a person
-    summary, check, draft, article, compare, danger, rewrite    there are no tools, and of the words for these the
-               instructions have this one's first
+    summary, check, draft, article, compare, danger, rewrite, title    there are no tools, and of the words for these
+               the instructions have this one's first
     answer     everything else: a specialist, or the one agent of a desk without specialists
     """
     if _TEST.search(talk.instructions):

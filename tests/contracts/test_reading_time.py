@@ -31,6 +31,7 @@ from bot.agent.replies import _new_part
 from bot.agent.tools import Context, ToolOutput, tool
 from bot.agent.wording import sound_arguments, tidy_name, without_tags, words_of
 from bot.cases.messages import copy_for_staff
+from bot.cases.titles import title_in
 from bot.desk import addressing, courtesies, intents, policy
 from bot.desk.answers import Evidence, known_from, passages_text
 from bot.desk.danger.asking import danger_in, framed
@@ -321,6 +322,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "language": lambda text: language_of(text, "en-US"),
     # What code decides by a customer's words
     "asks for a person": policy.asks_for_person,
+    "a case's title": lambda text: title_in([text]),
     "needs a person": policy.needs_person,
     "topics": TOPICS.find,
     "marked topic": lambda text: marked_topic(text, DESK.refuse),
