@@ -14,7 +14,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-actions bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval eval-claims eval-conversations eval-danger train-danger mutants prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
+	eval-retrieval eval-actions eval-claims eval-conversations eval-danger train-danger mutants prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,6 +161,9 @@ eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the
 
 eval-conversations: $(VENV)/.dev  ## play conversations in the demo and judge what the customer reads; last line is JSON (ARGS="--only thanks --show")
 	@$(BIN)/python -m evals.conversations $(ARGS)
+
+eval-actions: $(VENV)/.dev  ## play changes of orders in the demo and compare the shop; last line is JSON (ARGS="--times 4")
+	@$(BIN)/python -m evals.actions $(ARGS)
 
 eval-danger: $(VENV)/.dev  ## how many sentences of people in danger are found, and how many others handed over; last line is JSON
 	@$(BIN)/python -m evals.danger
