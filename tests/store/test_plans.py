@@ -28,6 +28,7 @@ from bot.store import (
     forgetting,
     inbox,
     limits,
+    outages,
     outbox,
     pauses,
     persons,
@@ -213,6 +214,21 @@ async def _case(tx: Transaction, thread: ThreadRef, who: str) -> None:
     await erasure.written_by_others(tx, thread, author=who)
     await erasure.said_besides(tx, [thread.key], besides=[1])
     await erasure.cases_of(tx, [thread.key], more=[case.id])
+
+
+async def test_what_desks_and_outages_look_up_is_found_by_index(big: Database) -> None:
+    thread, _ = message(17, customers=CUSTOMERS)
+    at = case_lists.Desks(frozenset(("",)))
+    with statements(big) as sent:
+        async with big.transaction() as tx:
+            for view in ("mine", "unassigned", "late", "claimed", "customer", "snoozed", "solved", "all"):
+                await case_lists.of_view(tx, view, limit=20)
+            await case_lists.count_owned(tx, at=at)
+            await case_lists.owing_replies(tx, at=at, limit=20)
+            await outages.waiting_cases(tx, limit=20)
+            await outages.count(tx, since=4e9)
+            await inbox.last_said_in(tx, thread, customer(17))
+    assert await scans(big, sent) == []
 
 
 async def test_what_an_erasure_looks_up_is_found_by_index(big: Database) -> None:
