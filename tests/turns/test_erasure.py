@@ -97,7 +97,7 @@ IMPERSONAL = {
     *("case_.owner", "case_.owner_name", "case_.last_owner", "case_helper.person", "case_helper.name"),
     *("suggestion.thread", "suggestion.asked_by", "suggestion.decided_by", "pause.by"),
     *("schedule.name", "schedule.rule", "member.id", "member.role", "claim.name", "claim.owner"),
-    *("alias.name", "alias.target", "alias.set_by", "action.prepared_by"),
+    *("alias.name", "alias.target", "alias.set_by", "action.prepared_by", "away.person", "desk.assigned"),
     *("daily.day", "daily.name", "daily.figures"),
     # What the books and the daily limits need of a change: the shop's numbers, closed words, hashes, staff's votes.
     *("action.ref", "action.state", "action.reason", "action.team", "action.channel", "action.thread_ts"),
