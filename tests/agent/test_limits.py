@@ -13,6 +13,7 @@ from bot.agent.model import Finished, Usage
 from bot.agent.tools import Context, Tool, tool
 from tests.agent.desk import QUICK, Desk, desk_tools, results
 from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
+from tests.patience import patience
 
 LOOK: list[Step] = [call("lookup_order", {"order_id": "ORD-1"}), Usage(900, 100), Finished("calls")]
 
@@ -38,7 +39,7 @@ async def test_a_limit_forces_the_answer(limits: Limits, reason: str) -> None:
 async def test_when_the_turn_draws_to_its_end_the_answer_is_forced() -> None:
     desk = Desk()
     slow = calls(call("check_shipping", {"tracking_number": "wait"}))
-    outcome = await desk.run(ScriptedModel(slow, says("Not in time.")), limits=replace(QUICK, turn_seconds=0.06))
+    outcome = await desk.run(ScriptedModel(slow, says("Not in time.")), limits=replace(QUICK, turn_seconds=patience(0.3)))
     assert (outcome.ended, outcome.text, outcome.reason) == ("answered", "Not in time.", "seconds")
 
 

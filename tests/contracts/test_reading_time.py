@@ -26,6 +26,7 @@ from pydantic import Field
 from bot.actions.patterns import TEXT_LIMIT as PATTERN_LIMIT
 from bot.actions.patterns import Pattern
 from bot.agent.messages import CustomerMessage, StaffMessage, ToolResult
+from bot.agent.passages import fit_passages
 from bot.agent.patterns import _unmarked, _version
 from bot.agent.replies import _new_part
 from bot.agent.tools import Context, ToolOutput, tool
@@ -404,6 +405,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "tags": lambda text: without_tags(text, "draft", "message"),
     "words for a model": lambda text: words_of(CustomerMessage(text, speaker="U1"), tagged=True),
     "transcript": lambda text: transcript([CustomerMessage(text), result(text)]),
+    "passages of a conversation": lambda text: fit_passages(
+        [CustomerMessage("", passages=f'<passage title="{text}">\n{text}\n</passage>{text}')], characters=1_000
+    ),
     # What the pages and the shop say
     "visible": lambda text: (visible(text), count_hidden(text)),
     "secrets of a page": find_secrets,
@@ -463,7 +467,8 @@ UNREAD = {
             "bot.turns.answers.journal",
             "knowledge.generations",
         ),
-        *("bot.language.scripts", "handlers.actions", "handlers.messages"),
+        *("bot.language.scripts", "bot.store.moving", "handlers.actions", "handlers.messages"),
+        "knowledge.sources.generators",
     ),
     "whole values of a bounded length": (
         *(
@@ -475,7 +480,7 @@ UNREAD = {
             "bot.shops.declared.templates",
             "bot.slack.api.errors",
         ),
-        *("handlers.feedback", "handlers.http", "handlers.payloads", "knowledge.sources.docx"),
+        *("handlers.feedback", "handlers.hooks", "handlers.http", "handlers.payloads", "knowledge.sources.docx"),
         "knowledge.sources.exports",
     ),
     "files, by many encodings or by docutils, in a process with a deadline": (
@@ -490,7 +495,7 @@ UNREAD = {
             "knowledge.build.calibration",
             "knowledge.embedding.table",
         ),
-        *("knowledge.search.keywords", "knowledge.sources.pdf"),
+        *("bot.shops.shopify.reading", "knowledge.search.keywords", "knowledge.sources.pdf"),
     ),
 }
 """Modules with patterns that are not in the table, by what their patterns see."""
