@@ -102,6 +102,7 @@ _HEADINGS = {"h1": "#", "h2": "##", "h3": "###", "h4": "####", "h5": "#####", "h
 _FOLDED = re.compile(r"(?:Accordion|Expandable|Collaps|Details|Disclosure|FAQ)", re.IGNORECASE)
 """Components whose title is that of a section: a question, as a rule."""
 
+_CLOSING = re.compile(r"</([A-Za-z][\w.:-]*+)>")
 _KEYS = re.compile(r"(?:Key|Kbd|Shortcut|Hotkey)", re.IGNORECASE)
 """Components that show keys, each key in an attribute."""
 
@@ -227,15 +228,16 @@ class _Scanner:
             text = _without_hidden(text)
         parts: list[str] = []
         at = 0
+        closed = frozenset(_CLOSING.findall(text))
         for match in _SCAN.finditer(text):
             parts.append(text[at : match.start()])
-            parts.append(self._told(match, text))
+            parts.append(self._told(match, text, closed))
             at = match.end()
         parts.append(text[at:])
         return "".join(parts)
 
-    def _told(self, match: re.Match[str], text: str) -> str:
-        """What is left of one piece of markup."""
+    def _told(self, match: re.Match[str], text: str, closed: frozenset[str]) -> str:
+        """What is left of one piece of markup. `closed` has the elements that the text closes."""
         kind = match.lastgroup or ""
         # The last named group that took part is an inner one where a piece has parts.
         kind = next(name for name in _KINDS if match[name] is not None) if kind not in _KINDS else kind
@@ -257,7 +259,7 @@ class _Scanner:
             case "anchor":
                 return self._link(match["words"], _attributes(match["where"]).get("href", ""))
             case "tag":
-                return self._tag(match, text)
+                return self._tag(match, text, closed)
             case "image":
                 return "" if _FILE_NAME.fullmatch(match["alt"].strip()) else match["alt"]
             case "wiki":
@@ -304,7 +306,7 @@ class _Scanner:
         ]
         return f"\n\n{table(rows)}\n\n"
 
-    def _tag(self, match: re.Match[str], text: str) -> str:
+    def _tag(self, match: re.Match[str], text: str, closed: frozenset[str]) -> str:
         name, is_end = match["element"], bool(match["end"])
         if _ADDRESS.fullmatch(match[0][1:-1]):
             return match[0][1:-1]
@@ -312,7 +314,7 @@ class _Scanner:
             return self._component(name, match["given"]) if not is_end else "\n" if _is_alone(match, text) else ""
         name = name.lower()
         if name in ("br", "hr", "li"):
-            in_table = text[text.rfind("\n", 0, match.start()) + 1 :].lstrip(" ").startswith("|")
+            in_table = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].lstrip(" ").startswith("|")
             return " " if in_table else "\n- " if name == "li" and not is_end else "\n" if name == "br" else ""
         if name in _HEADINGS:
             return "\n\n" if is_end else f"\n\n{_HEADINGS[name]} "
@@ -324,7 +326,7 @@ class _Scanner:
         if name in _WORDS:
             return ""
         # What is no element and is not closed is a placeholder, as in `<your-domain>`.
-        is_placeholder = not match["given"].strip() and not is_end and f"</{match['element']}>" not in text
+        is_placeholder = not match["given"].strip() and not is_end and match["element"] not in closed
         return match[0] if is_placeholder else ""
 
     def _component(self, name: str, given: str) -> str:

@@ -1,6 +1,7 @@
 """Every limit of a turn ends in an answer, and says which it was."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import orjson
@@ -9,10 +10,10 @@ import pytest
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Endpoint, Models, Price
 from bot.agent.limits import Limits
-from bot.agent.model import Finished, Usage
+from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.agent.tools import Context, Tool, tool
 from tests.agent.desk import QUICK, Desk, desk_tools, results
-from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
+from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
 from tests.patience import patience
 
 LOOK: list[Step] = [call("lookup_order", {"order_id": "ORD-1"}), Usage(900, 100), Finished("calls")]
@@ -36,10 +37,20 @@ async def test_a_limit_forces_the_answer(limits: Limits, reason: str) -> None:
     assert [request.may_call for request in model.requests] == [True, not reason]
 
 
+class Looking(ScriptedModel):
+    """Looks a parcel up as long as it may, then says something."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        looks = calls(call("check_shipping", {"tracking_number": f"wait {len(self.requests)}"}))
+        self.requests.append(request)
+        for event in looks if request.may_call else says("Not in time."):
+            assert not isinstance(event, ModelFailure | Silence)
+            yield event
+
+
 async def test_when_the_turn_draws_to_its_end_the_answer_is_forced() -> None:
-    desk = Desk()
-    slow = calls(call("check_shipping", {"tracking_number": "wait"}))
-    outcome = await desk.run(ScriptedModel(slow, says("Not in time.")), limits=replace(QUICK, turn_seconds=patience(0.3)))
+    limits = replace(QUICK, turn_seconds=patience(0.3), rounds=1_000, calls=1_000, calls_per_tool=1_000)
+    outcome = await Desk().run(Looking(), limits=limits)
     assert (outcome.ended, outcome.text, outcome.reason) == ("answered", "Not in time.", "seconds")
 
 
