@@ -186,12 +186,15 @@ def put_aside(case: Case, until: float, *, now: float) -> Case:
 
 
 def wake(case: Case, *, now: float) -> Case:
-    """A case that was put aside is there again. A reply that was due meanwhile is due now."""
+    """A case that was put aside is there again. A reply that was due meanwhile is due now.
+
+    While the customer is to answer, the person is reminded as after an answer.
+    """
     _must_be(case, "human")
     if case.snoozed_until is None:
         raise MovedOn(case)
-    is_due = case.reply_due is not None and not case.reply_missed
-    return replace(case, snoozed_until=None, due=max(now, case.reply_due or now) if is_due else None)
+    due = now + REMIND_SECONDS if case.reply_due is None else max(now, case.reply_due)
+    return replace(case, snoozed_until=None, due=None if case.reply_missed else due)
 
 
 def miss_reply(case: Case, *, now: float) -> Case:

@@ -501,6 +501,8 @@ async def test_a_snooze_until_tomorrow_ends_when_the_desk_opens_and_the_person_i
 async def test_who_gets_no_answer_from_a_customer_for_days_is_reminded_once(desk: Desk) -> None:
     case = await desk.cases.claim((await desk.opens()).ref, AGENT)
     await desk.cases.await_customer(case.ref, AGENT)
+    await desk.cases.put_aside(case.ref, AGENT, desk.clock.now() + 60.0)
+    await desk.cases.wake(case.ref, AGENT)
     await desk.after(3 * 24 * 60)
     await desk.after(3 * 24 * 60)
     told = [each["text"] for each in desk.posts("C0AGENTS") if "hasn't answered" in each["text"]]
