@@ -17,6 +17,7 @@ from typing import Literal
 
 from bot.alerts import Alerts
 from bot.cases import case as steps
+from bot.cases import held
 from bot.cases.availability import Availability
 from bot.cases.case import MovedOn
 from bot.cases.staff import Staff, name_of
@@ -95,6 +96,7 @@ class Assignment:
             if before.waits:
                 await interrupts.claim(tx, case.thread)
             rows = stepping.messages.assigned(case, before, by=by, note=words, direct=direct)
+            rows += await held.offered(tx, stepping.messages, case)
             await stepping.say(tx, before, case, rows)
         stepping.done()
         return case
@@ -205,6 +207,7 @@ class Assignment:
             )
             await interrupts.claim(tx, after.thread)
             rows = stepping.messages.assigned(after, before, by="", note="", direct=direct)
+            rows += await held.offered(tx, stepping.messages, after)
             await stepping.say(tx, before, after, rows)
         stepping.done()
         return True

@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bot.cases import case as steps
+from bot.cases import held
 from bot.cases.case import speaking
 from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, file_names, withdrawn, words_beside
+from bot.cases.held import aside, copy_key
 from bot.cases.messages import CaseMessages, copy_for_staff, payload, quoted
 from bot.cases.staff import Staff
 from bot.cases.step import held_case, the_case
@@ -52,7 +54,6 @@ LONGEST_NAME = 80
 NOTE = "//"
 """The prefix of a note for the team."""
 DELIVERED = "outbox_tray"
-KEPT = "memo"
 SEEN = "eyes"
 THANKED = "heart"
 EDITED = "_(edited)_"
@@ -295,37 +296,17 @@ class Relay:
         What others wrote before stays internal, and is marked so. Repeating it asks and marks nothing twice.
         """
         async with self.database.transaction() as tx:
-            case = await the_case(tx, ref)
-            card = await outbox.by_key(tx, card_key(case))
-            if case.state != "human" or card is None or card.ts is None:
-                return
-            desk = self.messages.desk(case)
-            for author, ts, body in await inbox.held_in(tx, ThreadRef(case.thread.team, desk, card.ts)):
-                keys = (self._key_of(desk, ts), f"{self._key_of(desk, ts)}/kept")
-                if [key for key in keys if await outbox.by_key(tx, key) is not None]:
-                    continue
-                row = self._kept(case, ts)
-                if case.speaker(author) is not None:
-                    asked = staff_cards.held_prompt(case, ts=ts, words=body.words)
-                    row = self._ephemeral(case, f"held/{ts}", author, payload(asked))
-                await outbox.add(tx, row, now=self.clock.now())
+            rows = await held.offered(tx, self.messages, await the_case(tx, ref))
+            await outbox.add(tx, *rows, now=self.clock.now())
         self.outbox.wake()
 
     async def keep(self, ref: str, ts: str) -> None:
-        """A held message stays internal, and is marked so."""
+        """A held message stays internal, and is marked so. Nothing changes if it was sent meanwhile."""
         async with self.database.transaction() as tx:
-            case = await the_case(tx, ref)
-            await outbox.add(tx, self._kept(case, ts), now=self.clock.now())
+            case = await held_case(tx, ref)
+            if await outbox.by_key(tx, copy_key(self.messages.desk(case), ts)) is None:
+                await outbox.add(tx, held.kept(self.messages, case, ts), now=self.clock.now())
         self.outbox.wake()
-
-    def _kept(self, case: Case, ts: str) -> Outgoing:
-        desk = self.messages.desk(case)
-        mark = {"ts": ts, "name": KEPT}
-        return Outgoing(f"{self._key_of(desk, ts)}/kept", "react", desk, mark, case_id=case.id)
-
-    def _key_of(self, desk: str, ts: str) -> str:
-        """The key of the copy of what staff wrote at `ts`."""
-        return f"relay/{desk}/{ts}"
 
     async def author(self, case: Case, user: str, *, by: str = "") -> dict[str, object]:
         """The name and picture under which the customer reads what `user` writes, for the payload of the post.
@@ -379,7 +360,7 @@ class Relay:
 
     async def _answer(self, case: Case, user: str, ts: str, body: MessageBody) -> None:
         """Send the customer what the owner or a helper wrote at `ts`, with its files."""
-        key, words = self._key_of(self.messages.desk(case), ts), escape(words_beside(body))
+        key, words = copy_key(self.messages.desk(case), ts), escape(words_beside(body))
         by = speaking(case, user)
         # Slack shares files as the app, whatever the name.
         author = None if body.file_names else await self.author(case, user, by=by)
@@ -434,7 +415,7 @@ class Relay:
         files = file_names(item.message)
         card = staff_cards.unread_files(case, files=files, ts=item.ts) if files else staff_cards.unread(case)
         name = f"unread/{case.owner}/{item.author}{f'/{item.ts}' if files else ''}"
-        return self._ephemeral(case, name, item.author, payload(card))
+        return aside(self.messages, case, name, user=item.author, said=payload(card))
 
     def _over(self, case: Case, item: InboxItem) -> Outgoing:
         """Tell the author, in an ephemeral message, that the case has ended and the customer reads nothing.
@@ -444,23 +425,12 @@ class Relay:
         files = file_names(item.message)
         card = staff_cards.over(case, files=files)
         name = f"over/{case.version}/{item.author}{f'/{item.ts}' if files else ''}"
-        return self._ephemeral(case, name, item.author, payload(card))
+        return aside(self.messages, case, name, user=item.author, said=payload(card))
 
     def _offer(self, case: Case, item: InboxItem) -> Outgoing:
         """Ask the helper, in an ephemeral message and once for each message, whether to send it to the customer."""
         card = staff_cards.helper_prompt(case, ts=item.ts)
-        return self._ephemeral(case, f"offer/{item.ts}", item.author, payload(card))
-
-    def _ephemeral(self, case: Case, name: str, user: str, said: Mapping[str, object]) -> Outgoing:
-        """A message in the thread of the case's card that only one member of staff sees."""
-        return Outgoing(
-            f"case/{case.id}/{name}",
-            "ephemeral",
-            self.messages.desk(case),
-            {**said, "user": user},
-            parent=card_key(case),
-            case_id=case.id,
-        )
+        return aside(self.messages, case, f"offer/{item.ts}", user=item.author, said=payload(card))
 
     async def _elsewhere(self, card: OutboxRow, case: Case) -> Case | None:
         """The open case under another card in which people continue this one. None if it is here, or is not open."""

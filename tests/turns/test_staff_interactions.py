@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from bot.cases.assignment import Assignment
 from bot.cases.availability import Availability
+from bot.cases.case import MovedOn
 from bot.cases.dialogs import About
 from bot.cases.queue import Queue
 from bot.cases.sla import SlaTimers
@@ -67,7 +68,8 @@ class Channel:
         replies = Replies(self.slack.client.chat)
         why = Why(self.database, cast(Any, FewPages()))
         cases = CaseSteps(self.cases, self.queue, self.assignment, self.relay, why, self.customers, replies)
-        staff = StaffInteractions(self.cases, replies, self.accept, {**cases.table(), **(articles or {})})
+        self.steps = cases.table()
+        staff = StaffInteractions(self.cases, replies, self.accept, {**self.steps, **(articles or {})})
         self.interactions = Interactions(NOTHING, staff, NOTHING, NOTHING)
 
     async def accept(self, interaction: Arrival) -> None:
@@ -570,6 +572,33 @@ async def test_what_was_written_before_a_claim_is_offered_with_it_and_none_of_it
     await channel.relay.offer_held(case.ref)
     await channel.delivers()
     assert len(channel.ephemerals(AGENT_A)) == asked + 2, "nothing is asked again"
+
+
+async def test_what_was_written_before_is_offered_to_who_gets_the_case_by_the_setting(channel: Channel) -> None:
+    await channel.opens()
+    for user, words in ((AGENT_A, "Which lamp is it?"), (AGENT_B, "I know this one")):
+        assert await channel.writes(user, words) == "held"
+    await replace(channel.assignment, how="round_robin").give_out("C0AGENTS")
+    await channel.delivers()
+    asked = channel.ephemerals(AGENT_A)[-1]
+    assert "Send what you wrote?" in asked["text"]
+    marks = {each["text"]: [mark["name"] for mark in each.get("reactions", ())] for each in channel.posts}
+    assert marks["I know this one"] == ["memo"]
+    assert await channel.presses_on(asked, "relay.send", AGENT_A) == "pressed"
+    assert await channel.presses_on(asked, "relay.note", AGENT_A) == "pressed"
+    marks = {each["text"]: [mark["name"] for mark in each.get("reactions", ())] for each in channel.posts}
+    assert marks["Which lamp is it?"] == ["outbox_tray"], "what the customer has is not marked as internal"
+
+
+async def test_claim_next_asks_about_what_was_written_also_after_a_crash(channel: Channel) -> None:
+    await channel.opens()
+    assert await channel.writes(AGENT_A, "Which lamp is it?") == "held"
+    pressed = await channel.begins(channel.press_of(channel.card, "case.claim", AGENT_A))
+    await channel.queue.claim_next("C0AGENTS", AGENT_A, press=f"{pressed.id}")
+    with pytest.raises(MovedOn):
+        await channel.steps["queue.next"](pressed, "")
+    await channel.delivers()
+    assert any("Send what you wrote?" in each["text"] for each in channel.ephemerals(AGENT_A))
 
 
 async def test_a_colleague_who_is_not_on_the_case_helps_and_sends_in_one_press(channel: Channel) -> None:

@@ -78,6 +78,10 @@ class CaseSteps:
         try:
             case = await self.queue.claim_next(item.thread.channel, item.author, press=str(item.id))
             await self.relay.offer_held(case.ref)
+        except MovedOn as error:
+            # An attempt before a crash has claimed it, and may not have asked.
+            await self.relay.offer_held(error.case.ref)
+            raise
         except NothingWaits:
             await self.replies.tell(item, "No case waits to be claimed.")
             return "nothing_waits"
@@ -97,7 +101,6 @@ class CaseSteps:
         person, note = field(item, "person"), field(item, "note")
         try:
             await self.assignment.assign(ref, item.author, to=person, note=note)
-            await self.relay.offer_held(ref)
         except NotAtDesk:
             # They left the desk after the dialog was submitted.
             await self.replies.tell(item, NOT_AT_DESK)
