@@ -83,6 +83,9 @@ class Assignment:
         stepping = self.stepping
         async with stepping.database.transaction() as tx:
             before = await current_case(tx, ref)
+            if stepping.messages.desk(before) != desk:
+                # It was transferred since Slack was asked.
+                raise MovedOn(before)
             # In the audit trail it is what it is for the metrics: a claim or a take-over, with the person it went to.
             action = "claimed" if before.waits else "taken_over"
             case = await stepping.change(
@@ -153,7 +156,9 @@ class Assignment:
         for case in owed:
             owner, since = case.owner or "", away.get(case.owner or "", now)
             is_long = hours.between(max(since, case.claimed_at or 0.0), now) >= 60 * self.away_minutes
-            if (owner in away and is_long) or (owner in inactive and case.reply_missed):
+            # Who got the case when its reply was late already has not let the customer wait.
+            has_missed = case.reply_missed and (case.claimed_at or 0.0) < (case.reply_due or 0.0)
+            if (owner in away and is_long) or (owner in inactive and has_missed):
                 with suppress(MovedOn):
                     await self._unassign(case.ref, ACTOR, version=case.version)
 
@@ -166,7 +171,7 @@ class Assignment:
         if not waiting:
             return
         people = await self._there(channel)
-        for case in waiting:
+        for case in waiting if people else ():
             try:
                 if not await self._give(case, channel, people, at=at):
                     return
@@ -180,14 +185,15 @@ class Assignment:
         return [person for person in people if person not in gone and await self.availability.is_active(person)]
 
     async def _give(self, case: Case, channel: str, people: Sequence[str], *, at: Desks) -> bool:
-        """Give a case to the one whose turn it is. False if nobody is there, or another process gives cases."""
+        """Give a case to the one whose turn it is. False if another process gives cases."""
         async with self.stepping.database.reading() as tx:
             last, count = await desks.last_assigned(tx, channel)
             owned = await case_lists.count_owned(tx, at=at)
         others = [each for each in people if each != case.customer]
         person = _next_person(others, last, owned if self.how == "least_open" else {})
         if person is None:
-            return False
+            # It is the case of the only one who is there. The next one can still be given.
+            return True
         name, direct, stepping = await name_of(self.directory, person), await self._direct(person), self.stepping
         async with stepping.database.transaction() as tx:
             await lock(tx, f"queue/{channel}")

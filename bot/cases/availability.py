@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.clock import Clock
 from bot.slack.api.directory import Directory
@@ -15,6 +15,8 @@ logger = logging.getLogger(__name__)
 
 PRESENCE_SECONDS = 5.0
 """How long Slack can take to say whether a person is active."""
+PRESENCE_KEPT = 60.0
+"""How long that is cached, in seconds. Slack answers about fifty such questions a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Availability:
     database: Database
     directory: Directory
     clock: Clock
+    _active: dict[str, tuple[float, bool]] = field(default_factory=dict)
+    """Person -> when Slack was asked, and whether they are active."""
 
     async def leave(self, person: str, *, seconds: float | None) -> None:
         """The person is away for that long, or until they are back."""
@@ -42,7 +46,14 @@ class Availability:
             return await away.since(tx, people, now=self.clock.now())
 
     async def is_active(self, person: str) -> bool:
-        """Whether the person is active in Slack and may be disturbed. True if Slack does not say."""
+        """Whether the person is active in Slack and may be disturbed. True if Slack does not say. Cached."""
+        now = self.clock.monotonic()
+        kept = self._active.get(person)
+        if kept is None or now >= kept[0] + PRESENCE_KEPT:
+            kept = self._active[person] = now, await self._ask_slack(person)
+        return kept[1]
+
+    async def _ask_slack(self, person: str) -> bool:
         try:
             async with asyncio.timeout(PRESENCE_SECONDS):
                 if not await self.directory.is_active(person):

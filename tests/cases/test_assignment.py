@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot.cases.assignment import Assignment, How
-from bot.cases.availability import Availability
+from bot.cases.assignment import LOOK_SECONDS, Assignment, How
+from bot.cases.availability import PRESENCE_KEPT, Availability
+from bot.cases.case import MovedOn
 from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
 from bot.store.database import Database
@@ -16,6 +17,7 @@ from tests.cases.test_queue import AGENT, CHANNEL, OTHER, Desk
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.sending import send_all
+from tests.turns.answering import CUSTOMER
 
 NOBODY: Any = None
 """Slack's people, who are not asked for."""
@@ -93,6 +95,7 @@ async def test_who_is_away_gets_none_and_without_anybody_a_case_waits_for_a_clai
     giving = room.process_of("round_robin")
     await giving.give_out(CHANNEL)
     assert await room.owners([ref]) == [None]
+    room.clock.advance(PRESENCE_KEPT)
     people[OTHER].is_away = False
     people[OTHER].paused = (int(room.clock.now()) - 10, int(room.clock.now()) + 600)
     await giving.give_out(CHANNEL)
@@ -115,10 +118,52 @@ async def test_without_the_scope_a_pause_of_notifications_does_not_count(room: R
 
 
 async def test_nobody_gets_their_own_case(room: Room) -> None:
-    room.slack.workspace.channels[CHANNEL].members = ["U0CUSTOMERA"]
-    ref = (await room.opens(1)).ref
+    room.slack.workspace.channels[CHANNEL].members = ["U0CUSTOMERA", "U0FRONTDESK"]
+    own, other = (await room.opens(1)).ref, (await room.opens(2, customer=replace(CUSTOMER, user="U0CUSTOMERB"))).ref
     await room.process_of("least_open").give_out(CHANNEL)
-    assert await room.owners([ref]) == [None]
+    assert await room.owners([own, other]) == [None, "U0CUSTOMERA"], "and the cases behind it are still given"
+
+
+async def test_while_nobody_is_there_slack_is_asked_about_each_person_once_a_minute(room: Room) -> None:
+    for person in (AGENT, OTHER):
+        room.slack.workspace.users[person].is_away = True
+    await room.opens(1)
+    giving = room.process_of("round_robin")
+    for _ in range(30):
+        await giving.give_out(CHANNEL)
+        room.clock.advance(LOOK_SECONDS)
+    asked = [entry["name"] for entry in room.slack.workspace.log if entry["name"] == "users.getPresence"]
+    assert len(asked) == 2
+
+
+async def test_who_gets_a_case_whose_reply_is_late_already_keeps_it_though_slack_shows_them_as_away(
+    room: Room,
+) -> None:
+    case = await room.cases.claim((await room.opens(1)).ref, AGENT)
+    room.clock.advance(15 * 60.0)
+    await SlaTimers(room.cases.stepping, room.slack.client.chat, NOBODY).look()
+    room.slack.workspace.users[OTHER].is_away = True
+    giving = room.process_of("claim")
+    await giving.assign(case.ref, AGENT, to=OTHER)
+    room.clock.advance(30.0)
+    await giving.take_back(CHANNEL)
+    assert await room.owners([case.ref]) == [OTHER]
+
+
+async def test_a_case_that_is_transferred_while_slack_is_asked_is_not_assigned(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = await room.opens(1)
+
+    async def transfer(_: Staff, user: str, *, channel: str) -> bool:
+        await room.cases.transfer(case.ref, AGENT, "C0BILLING")
+        return True
+
+    room.cases = replace(room.cases, desks={"C0BILLING": "Billing"})
+    monkeypatch.setattr(Staff, "surely_includes", transfer)
+    with pytest.raises(MovedOn):
+        await room.process_of("claim").assign(case.ref, AGENT, to=OTHER)
+    assert await room.owners([case.ref]) == [None]
 
 
 async def test_cases_of_somebody_who_is_away_go_back_when_a_customer_waits_too_long(room: Room) -> None:

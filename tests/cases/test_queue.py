@@ -11,7 +11,7 @@ from bot.cases.case import MovedOn
 from bot.cases.messages import CaseMessages
 from bot.cases.queue import EDIT_SECONDS, SINK_LIMIT, SINK_SECONDS, NothingWaits, Queue
 from bot.cases.staff import Staff
-from bot.conversation import ThreadRef
+from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store.cases import Case
@@ -43,12 +43,19 @@ class Desk:
         staff = Staff(client.directory, self.clock, agent_channel=CHANNEL)
         return Queue(self.cases.stepping, staff, client.chat, client.directory)
 
-    async def opens(self, number: int = 1, *, priority: Any = "medium", says: str = "My parcel is lost") -> Case:
+    async def opens(
+        self,
+        number: int = 1,
+        *,
+        priority: Any = "medium",
+        says: str = "My parcel is lost",
+        customer: Customer = CUSTOMER,
+    ) -> Case:
         ts = f"{number}.1"
         async with self.database.transaction() as tx:
             await begin(tx, arrival(ts, text=says))
         return await self.cases.open(
-            ThreadRef(TEAM, "D0CUSTOMERA", ts), CUSTOMER, reason="asked_for_person", priority=priority
+            ThreadRef(TEAM, "D0CUSTOMERA", ts), customer, reason="asked_for_person", priority=priority
         )
 
     async def looks(self, *, seconds: float = EDIT_SECONDS, times: int = 3) -> None:
