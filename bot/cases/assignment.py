@@ -75,7 +75,10 @@ class Assignment:
             SlackRefused, SlackUnanswered: Slack does not say who is staff.
         """
         async with self.stepping.database.transaction() as tx:
-            desk = self.stepping.messages.desk(await the_case(tx, ref))
+            found = await the_case(tx, ref)
+        if not found.is_open:
+            raise MovedOn(found)
+        desk = self.stepping.messages.desk(found)
         if not await self.staff.surely_includes(to, channel=desk):
             raise NotAtDesk
         name, words = await name_of(self.directory, to), mask(note)

@@ -60,6 +60,8 @@ READS = {
     "chat.count_since",
     "directory.public_channels",
     "directory.user",
+    "directory.is_active",
+    "directory.is_undisturbed",
     "directory.members",
     "directory.group_members",
     "directory.open_dm",

@@ -13,6 +13,7 @@ from bot.shops.port import Address, Money, ShopRefuses, ShopUnavailable
 from bot.shops.shopify.shop import App, ShopifyShop, open_shopify
 from demo.shop.faults import Fault
 from demo.shopify import server as double
+from tests.patience import patience
 from tests.shops.contract import CUSTOMER_A, CUSTOMER_B, ELSEWHERE, EVERY_KIND, ConnectorContract, Stand
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -28,7 +29,9 @@ async def shopify() -> AsyncIterator[double.ShopifyShop]:
 @pytest.fixture
 async def shop(shopify: double.ShopifyShop) -> AsyncIterator[ShopifyShop]:
     app = App(shopify.client_id, shopify.client_secret)
-    async with open_shopify(shopify.url, app, limits=Limits(seconds=2), action_deadline=2) as opened:
+    async with open_shopify(
+        shopify.url, app, limits=Limits(seconds=min(patience(2.0), 9.5)), action_deadline=2
+    ) as opened:
         yield opened
 
 
