@@ -307,12 +307,16 @@ def erase(case: Case, *, now: float) -> Case:
 
 
 def prioritize(case: Case, priority: Priority, *, now: float, targets: Targets) -> Case:
-    """Set the priority. If one of the first two SLA steps is next, its due time moves to fit, but not into the past."""
+    """Set the priority. If one of the first two SLA steps is next, its due time moves to fit, but not into the past.
+
+    A reply that is due is due within the target of a higher priority from now on. It is never due later.
+    """
     _must_be(case, "human", *WAITING)
     due = case.due
     if case.state == "waiting" and case.step < 2:
         due = max(now, _step_due(case.waiting_since or case.opened_at, SLA_STEPS[case.step], priority, targets))
-    return replace(case, priority=priority, due=due)
+    sooner = replace(case, priority=priority, due=due)
+    return sooner if case.reply_due is None or case.reply_missed else _owing_by(sooner, now=now, targets=targets)
 
 
 def endanger(case: Case, reason: str, *, now: float, targets: Targets) -> Case:
@@ -336,6 +340,12 @@ def speaking(case: Case, user: str) -> str:
     if name is None:
         raise MovedOn(case)
     return name
+
+
+def _owing_by(case: Case, *, now: float, targets: Targets) -> Case:
+    target = targets.reply_seconds(case.priority, is_first=case.replied_at is None)
+    reply_due = min(case.reply_due or now, targets.hours.after(now, target))
+    return replace(case, reply_due=reply_due, due=case.due if case.snoozed_until is not None else reply_due)
 
 
 def _step_due(since: float, targets_later: int, priority: str, targets: Targets) -> float:

@@ -473,6 +473,14 @@ async def test_a_late_reply_rings_once_for_the_person_and_several_ring_together(
     assert str(digest["blocks"]).count(f"reply of <@{AGENT}>") == len(several)
 
 
+async def test_a_reply_is_due_sooner_when_the_priority_rises_and_never_later(desk: Desk) -> None:
+    case = await desk.cases.claim((await desk.opens()).ref, AGENT)
+    await desk.cases.prioritize(case.ref, AGENT, "high")
+    await desk.cases.prioritize(case.ref, AGENT, "low")
+    await desk.after(5)
+    assert len(desk.calls()) == 1
+
+
 async def test_of_two_processes_one_rings_for_a_late_reply_and_none_after_the_answer(desk: Desk) -> None:
     await desk.cases.claim((await desk.opens()).ref, AGENT)
     answered = await desk.cases.claim((await desk.opens()).ref, AGENT)
