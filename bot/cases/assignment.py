@@ -26,9 +26,10 @@ from bot.errors import FrontdeskError
 from bot.guard.guardrails import mask
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
-from bot.store import case_lists, desks, interrupts
+from bot.store import audit, case_lists, desks, interrupts
 from bot.store.case_lists import Desks
 from bot.store.cases import Case
+from bot.store.database import Transaction
 from bot.store.statements import lock
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ MOST_AT_ONCE = 50
 """The cases of a desk that one look gives. The next look gives the rest."""
 ACTOR = "frontdesk"
 """The actor in the audit trail."""
+UNASSIGNED = "case.unassigned"
+"""The step in the audit trail by which a case goes back into the queue."""
 
 
 class NotAtDesk(FrontdeskError):
@@ -122,7 +125,12 @@ class Assignment:
             if version not in (None, before.version):
                 raise MovedOn(before)
             case = await stepping.change(
-                tx, before, by, "unassigned", lambda case, now: steps.unassign(case, now=now, targets=stepping.targets)
+                tx,
+                before,
+                by,
+                "unassigned",
+                lambda case, now: steps.unassign(case, now=now, targets=stepping.targets),
+                owner=before.owner or "",
             )
             person = "" if by == ACTOR else by
             rows = stepping.messages.announce("unassigned", case, before=before, by=person)
@@ -192,10 +200,11 @@ class Assignment:
         async with self.stepping.database.reading() as tx:
             last, count = await desks.last_assigned(tx, channel)
             owned = await case_lists.count_owned(tx, at=at)
-        others = [each for each in people if each != case.customer]
+            passed_on = await _passed_on(tx, case)
+        others = [each for each in people if each != case.customer and each not in passed_on]
         person = _next_person(others, last, owned if self.how == "least_open" else {})
         if person is None:
-            # It is the case of the only one who is there. The next one can still be given.
+            # All who are there have put it back, or it is their own. The next one can still be given.
             return True
         name, direct, stepping = await name_of(self.directory, person), await self._direct(person), self.stepping
         async with stepping.database.transaction() as tx:
@@ -229,6 +238,12 @@ class Assignment:
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.warning("a person who gets a case cannot be messaged", extra={"reason": str(error)})
             return None
+
+
+async def _passed_on(tx: Transaction, case: Case) -> set[str]:
+    """The people from whom somebody has put the case back into the queue. It does not come to them again by itself."""
+    noted = await audit.of_subject(tx, case.ref)
+    return {str(each.detail.get("owner")) for each in noted if each.action == UNASSIGNED and each.actor != ACTOR}
 
 
 def _next_person(people: Sequence[str], last: str, owned: Mapping[str, int]) -> str | None:

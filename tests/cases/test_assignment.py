@@ -124,6 +124,17 @@ async def test_nobody_gets_their_own_case(room: Room) -> None:
     assert await room.owners([own, other]) == [None, "U0CUSTOMERA"], "and the cases behind it are still given"
 
 
+async def test_who_puts_a_case_back_does_not_get_it_again_by_the_setting(room: Room) -> None:
+    ref = (await room.opens(1)).ref
+    giving = room.process_of("least_open")
+    for person in (AGENT, OTHER):
+        await giving.give_out(CHANNEL)
+        assert await room.owners([ref]) == [person]
+        await giving.unassign(ref, person)
+    await giving.give_out(CHANNEL)
+    assert await room.owners([ref]) == [None], "it waits for a claim"
+
+
 async def test_while_nobody_is_there_slack_is_asked_about_each_person_once_a_minute(room: Room) -> None:
     for person in (AGENT, OTHER):
         room.slack.workspace.users[person].is_away = True
