@@ -29,7 +29,17 @@ MATTERS = {
     "delivery": "Delivery",
 }
 """A matter that the languages' files have words for -> its title, the most telling first."""
-COURTESIES = ("small_talk", "thanks", "beside_thanks", "thanks_words", "assent", "agreement", "apologies", "stop")
+COURTESIES = (
+    "small_talk",
+    "thanks",
+    "beside_thanks",
+    "thanks_words",
+    "assent",
+    "agreement",
+    "apologies",
+    "stop",
+    "help_requests",
+)
 
 _ORDER = re.compile(r"\b[A-Z]{2,8}-\d{3,}\b|#\d{3,}\b")
 _CALLED = re.compile(

@@ -36,6 +36,7 @@ PATTERNS = (
         "agreement",
         "apologies",
         "stop",
+        "help_requests",
         "settled",
         "accepts",
         "refuses",
