@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from bot.guard.guardrails import mask
-from bot.language.matching import matcher, unquoted
+from bot.language.matching import matcher, unquoted, word_set
 from bot.language.rhetoric import is_about_something
 
 TITLE_LIMIT = 90
@@ -85,8 +85,17 @@ def _telling(message: str) -> Iterator[str]:
     for sentence in _SENTENCE_END.split(message):
         words = _without_greeting(" ".join(sentence.split()))
         for part in _CLAUSE_END.split(words) if _calls_person(words) else (words,):
-            if not _calls_person(part) and not matcher(*COURTESIES).is_all(part) and is_about_something(part):
-                yield part
+            told = _what_about(part) if _calls_person(part) else part
+            if not _calls_person(told) and not matcher(*COURTESIES).is_all(told) and is_about_something(told):
+                yield told
+
+
+def _what_about(part: str) -> str:
+    """What a person is wanted for, as in "talk to a person about my kettle". The same if it does not say."""
+    words = part.rstrip(".!?… ").split()
+    at = next((at for at, word in enumerate(words) if word.casefold() in word_set("matters.about")), len(words))
+    rest = " ".join(words[at + 1 :])
+    return rest[:1].upper() + rest[1:] if rest else part
 
 
 def _without_greeting(sentence: str) -> str:

@@ -41,7 +41,8 @@ def test_a_title_says_the_matter_and_never_that_a_person_is_wanted() -> None:
         "Quiero devolver las botas del pedido ORD-1002": "Return for ORD-1002",
         "ORD-1001": "Question about ORD-1001",
         "Je ne peux pas me connecter à mon compte.": "Je ne peux pas me connecter à mon compte.",
-        "Can I talk to someone about the invoice?": "Payment",
+        "Can I talk to someone about the invoice?": "The invoice",
+        "I want to talk to a person about my kettle.": "My kettle",
         "Since the update I tried again and again to log in with the right words and it never works": "Cannot log in",
     }
     assert {said: title_in([said]) for said in titles} == titles
