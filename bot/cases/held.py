@@ -41,6 +41,14 @@ def kept(messages: CaseMessages, case: Case, ts: str) -> Outgoing:
     return Outgoing(f"{copy_key(desk, ts)}/kept", "react", desk, {"ts": ts, "name": KEPT}, case_id=case.id)
 
 
+async def unmarked(tx: Transaction, messages: CaseMessages, case: Case, ts: str) -> list[Outgoing]:
+    """The rows that take that mark away, because the message is sent after all."""
+    mark = kept(messages, case, ts)
+    if await outbox.by_key(tx, mark.key) is None:
+        return []
+    return [Outgoing(f"{mark.key}/undone", "unreact", mark.channel, mark.payload, case_id=case.id)]
+
+
 def copy_key(desk: str, ts: str) -> str:
     """The key of the customer's copy of what staff wrote at `ts`."""
     return f"relay/{desk}/{ts}"

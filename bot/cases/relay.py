@@ -371,7 +371,8 @@ class Relay:
             return
         async with self.database.transaction() as tx:
             is_new = await outbox.by_key(tx, key) is None
-            await outbox.add(tx, row, now=self.clock.now())
+            unmarked = await held.unmarked(tx, self.messages, case, ts)
+            await outbox.add(tx, row, *unmarked, now=self.clock.now())
             if is_new:
                 await self.note_reply(tx, case, user)
         self.outbox.wake()

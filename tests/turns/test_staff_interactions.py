@@ -572,6 +572,11 @@ async def test_what_was_written_before_a_claim_is_offered_with_it_and_none_of_it
     await channel.relay.offer_held(case.ref)
     await channel.delivers()
     assert len(channel.ephemerals(AGENT_A)) == asked + 2, "nothing is asked again"
+    last = next(each for each in channel.posts if each["text"] == "And since when?")
+    assert await channel.relay.send(case.ref, AGENT_A, last["ts"])
+    await channel.delivers()
+    shown = [mark["name"] for each in channel.posts if each["ts"] == last["ts"] for mark in each["reactions"]]
+    assert shown == ["outbox_tray"], "what is sent after all does not look as if it were internal"
 
 
 async def test_what_was_written_before_is_offered_to_who_gets_the_case_by_the_setting(channel: Channel) -> None:
