@@ -8,7 +8,9 @@ between them; words that belong together have a `_` between, such as `called_off
 endings     form -> what is put around a stem to make it; `-` is the stem. The forms are done ("cancelled"), do
             ("cancel"), now (a present that promises if the desk says it: "ich storniere"), and doing ("I'm
             cancelling"). Where the verb alone says who did it, there are did ("cancelé"), own ("I will": "cancelaré")
-            and ours ("we will": "cancelaremos"). `things` is what is put around a thing
+            and ours ("we will": "cancelaremos"). `men(t)-` takes the place of a stem's first letter t, and is for such
+            stems alone. `things` is what is put around a thing. `apart` are the prefixes that may leave their verb: the
+            form done comes from the verb behind them ("weiter|geleitet")
 irregular   stem=done, with a comma between several; `take=took,taken`
 deeds       for each kind of action: stems that are the action by themselves, and pairs, which are stems that are it
             next to one of the things after the comma. `word=form` is one word as it is written, in that form. Besides
@@ -133,13 +135,14 @@ def _words_of(read: Mapping[str, Any]) -> dict[tuple[str, ...], Roles]:
     things: dict[tuple[str, ...], set[int]] = {}
     endings = {form: _folded(words) for form, words in read["endings"].items()}
     of_things = endings.pop("things", ("-",))
+    prefixes = tuple(endings.pop("apart", ()))
     irregular = {stem: done.split(",") for stem, done in (each.split("=") for each in _folded(read["irregular"]))}
     group = 0
     for kind in KINDS:
         for entry in read["deeds"][kind]:
             acts, objects = (entry, "") if isinstance(entry, str) else entry
             group += 1
-            for word, form in _forms(_folded(acts), endings, irregular):
+            for word, form in _forms(_folded(acts), endings, irregular, prefixes=prefixes):
                 verbs.setdefault(_apart(word), {})[kind, form, group if objects else 0] = None
             for word in _folded(objects.replace("+people", read["marks"]["people"])):
                 for ending in of_things:
@@ -154,7 +157,11 @@ def _words_of(read: Mapping[str, Any]) -> dict[tuple[str, ...], Roles]:
 
 
 def _forms(
-    words: Iterable[str], endings: Mapping[str, Sequence[str]], irregular: Mapping[str, Sequence[str]]
+    words: Iterable[str],
+    endings: Mapping[str, Sequence[str]],
+    irregular: Mapping[str, Sequence[str]],
+    *,
+    prefixes: Sequence[str],
 ) -> Iterator[tuple[str, str]]:
     for word in words:
         stem, _, form = word.partition("=")
@@ -163,9 +170,22 @@ def _forms(
             continue
         yield from ((each, "done") for each in irregular.get(stem, ()))
         for each, around in endings.items():
-            for ending in around:
-                # Only an é that ends the word keeps its accent in a folded text.
-                yield ending.replace("-", stem if ending.endswith("-") else stem.replace("é", "e")), each
+            yield from ((formed, each) for formed in _around(stem, around))
+        for prefix in prefixes:
+            verb = stem.removeprefix(prefix)
+            if verb not in ("", stem):
+                done = (*irregular.get(verb, ()), *_around(verb, endings["done"]))
+                yield from ((prefix + each, "done") for each in done)
+
+
+def _around(stem: str, endings: Iterable[str]) -> Iterator[str]:
+    """The stem with each of the endings that fit it."""
+    for ending in endings:
+        before, dropped, after = ending.replace("(", ")").split(")") if "(" in ending else (ending, "", "")
+        if stem.startswith(dropped):
+            # Only an é that ends the word keeps its accent in a folded text.
+            kept = stem.removeprefix(dropped)
+            yield (before + after).replace("-", kept if ending.endswith("-") else kept.replace("é", "e"))
 
 
 def _folded(words: str) -> list[str]:

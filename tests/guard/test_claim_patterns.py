@@ -36,6 +36,19 @@ def test_words_with_an_apostrophe_and_with_hyphens_are_read_as_their_language_ha
     assert {text: [word.text for word in words_in(text)] for text in table} == table
 
 
+def test_verbs_with_a_prefix_that_leaves_them_and_with_a_letter_that_falls_away_are_known() -> None:
+    formed = {
+        "ich": "weitergeleitet eingeleitet zurückgezahlt gutgeschrieben angewandt zurücküberwiesen hinzugezogen",
+        "saya": "mengirim mengembalikan menukar menyimpan memasang mengubah meneruskan",
+    }
+    wordings = {wording.subject: wording for wording in WORDINGS}
+    misses = [
+        word for own, words in formed.items() for word in folded(words).split() if word not in wordings[own].verbs
+    ]
+    assert misses == []
+    assert not {"menirim", "menyubah", "menytukar"} & wordings["saya"].roles.keys()
+
+
 def _written(words: tuple[str, ...]) -> str:
     """The words as a sentence has them."""
     text = ""
