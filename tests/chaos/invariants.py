@@ -21,6 +21,7 @@ from tests.chaos.reading import (
     answers,
     by_app,
     cards,
+    cards_of,
     direct,
     in_thread,
     queue_messages,
@@ -120,7 +121,7 @@ def _look_at_slack(workspace: Workspace, lines: Sequence[Line], matters: Sequenc
         if line.kind == "aside":
             _count(line, answers(workspace, line, by_app(workspace, direct(workspace, line.user))), findings)
         elif line.kind == "escalate":
-            _count(line, len(cards(workspace, line.mark)), findings, what="card")
+            _count(line, len(cards_of(workspace, line)), findings, what="card")
         elif line.kind == "reply":
             _count(line, len(replies(workspace, line)), findings, what="copy")
         elif line.kind in RELAYED:

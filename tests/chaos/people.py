@@ -17,7 +17,7 @@ from local_slack.changes import Change
 from local_slack.workspace import Ack, Channel, Json, User
 from tests.chaos.invariants import Findings
 from tests.chaos.outside import Outside
-from tests.chaos.reading import buttons, by_app, cards, direct, in_thread, is_answered, quoting, ref_told, stands
+from tests.chaos.reading import buttons, by_app, cards_of, direct, in_thread, is_answered, quoting, ref_told, stands
 from tests.chaos.script import AGENTS, COURSES, FAREWELL, ORDERS, STAFF, Course, Kind, Line, Matter, file_of
 from tests.patience import patience
 
@@ -187,7 +187,7 @@ class People:
     async def _reply(self, matter: Matter) -> None:
         """The owner writes under the card, and the customer reads it."""
         matter.steps += 1
-        (card,) = cards(self.outside.workspace, matter.opening.mark)
+        (card,) = cards_of(self.outside.workspace, matter.opening)
         reply = await self._write("reply", matter.owner, AGENTS, card["ts"], read_in=matter.opening)
         matter.replies.append(reply)
         await self._answered(reply)
@@ -272,7 +272,7 @@ class People:
         """Press the newest button of that kind that the person sees of the case; None when there is none."""
         workspace, opening = self.outside.workspace, matter.opening
         if user in STAFF:
-            channel, shown = AGENTS, cards(workspace, opening.mark)
+            channel, shown = AGENTS, cards_of(workspace, opening)
         else:
             channel, shown = opening.channel, in_thread(workspace, opening.channel, opening.thread_ts)
         message = next((each for each in reversed(shown) if action in buttons(each)), None)

@@ -33,7 +33,7 @@ def is_answered(workspace: Workspace, line: Line) -> bool:
             told = [words(workspace, line.channel, each) for each in in_thread(workspace, line.channel, line.thread_ts)]
             return answered > 0 and any(told)
         case "escalate":
-            return bool(told_of_case(workspace, line)) and bool(cards(workspace, line.mark))
+            return bool(told_of_case(workspace, line)) and bool(cards_of(workspace, line))
         case "reply":
             return bool(replies(workspace, line))
         case _:
@@ -42,9 +42,11 @@ def is_answered(workspace: Workspace, line: Line) -> bool:
 
 def stands(workspace: Workspace, matter: Matter) -> bool:
     """Whether the customer was told of every step, and the card shows what the last one made of the case."""
-    shown = cards(workspace, matter.opening.mark)
-    if matter.is_erased or len(shown) != 1:
-        return matter.is_erased and not shown
+    if matter.is_erased:
+        return not any(matter.opening.mark in str(each) for each in cards(workspace))
+    shown = cards_of(workspace, matter.opening)
+    if len(shown) != 1:
+        return False
     offered = buttons(shown[0])
     wanted = BUTTONS.get(matter.state)
     is_shown = wanted in offered if wanted else offered.isdisjoint(BUTTONS.values())
@@ -94,9 +96,15 @@ def ref_told(workspace: Workspace, line: Line) -> str:
     return found[0] if found else ""
 
 
-def cards(workspace: Workspace, mark: str = "") -> list[Json]:
-    """The cards of the agent channel that have the mark, or all."""
-    return [message for message in _roots(workspace) if mark in str(message) and not shows_queue(message)]
+def cards(workspace: Workspace) -> list[Json]:
+    """The cards of the agent channel."""
+    return [message for message in _roots(workspace) if not shows_queue(message)]
+
+
+def cards_of(workspace: Workspace, line: Line) -> list[Json]:
+    """The cards of the case that this message opened. A title names the matter, so not every card has its mark."""
+    ref = ref_told(workspace, line)
+    return [each for each in cards(workspace) if line.mark in str(each) or ref in _CASE.findall(str(each))]
 
 
 def queue_messages(workspace: Workspace) -> list[Json]:
