@@ -62,6 +62,7 @@ FAILPOINTS: Mapping[str, str] = {
     "files_sent": "copies of a message's files are with Slack; nobody has noted which",
     "files_noted": "the copies are noted; they are not shared",
     "files_shared": "the copies are shared; nobody has noted that",
+    "titles_taken": "cases are taken to be named by a model; no title is stored",
 }
 """Name -> what is done there and what is not. `make chaos` kills at each one, tests/chaos/test_kills.py at some."""
 

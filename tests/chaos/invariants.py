@@ -18,11 +18,10 @@ from bot.store.database import Database
 from local_slack.workspace import Json, Workspace
 from tests.chaos.outside import Outside
 from tests.chaos.reading import (
-    answers,
+    answers_to_aside,
     by_app,
     cards,
     cards_of,
-    direct,
     in_thread,
     queue_messages,
     quoting,
@@ -119,7 +118,7 @@ def _look_at_slack(workspace: Workspace, lines: Sequence[Line], matters: Sequenc
         _look_at_thread(workspace, channel, messages, asked, besides, findings)
     for line in lines:
         if line.kind == "aside":
-            _count(line, answers(workspace, line, by_app(workspace, direct(workspace, line.user))), findings)
+            _count(line, answers_to_aside(workspace, line), findings)
         elif line.kind == "escalate":
             _count(line, len(cards_of(workspace, line)), findings, what="card")
         elif line.kind == "reply":

@@ -29,7 +29,7 @@ def is_answered(workspace: Workspace, line: Line) -> bool:
         case "work":
             return answers(workspace, line, in_thread(workspace, line.channel, line.thread_ts)) > 0
         case "aside":
-            answered = answers(workspace, line, by_app(workspace, direct(workspace, line.user)))
+            answered = answers_to_aside(workspace, line)
             told = [words(workspace, line.channel, each) for each in in_thread(workspace, line.channel, line.thread_ts)]
             return answered > 0 and any(told)
         case "escalate":
@@ -38,6 +38,14 @@ def is_answered(workspace: Workspace, line: Line) -> bool:
             return bool(replies(workspace, line))
         case _:
             return bool(relays(workspace, line.mark))
+
+
+def answers_to_aside(workspace: Workspace, line: Line) -> int:
+    """How often somebody who asked where others read has an answer: in direct messages, or in the thread itself if the
+    shop does not know them, since then nothing in it is private."""
+    privately = by_app(workspace, direct(workspace, line.user))
+    thread = in_thread(workspace, line.channel, line.thread_ts)
+    return answers(workspace, line, privately) + answers(workspace, line, thread, channel=line.channel)
 
 
 def stands(workspace: Workspace, matter: Matter) -> bool:
@@ -72,9 +80,9 @@ def words(workspace: Workspace, channel: str, message: Json) -> str:
     return "".join(shown).strip() if shown else str(message.get("text", "")).strip()
 
 
-def answers(workspace: Workspace, line: Line, messages: Iterable[Json]) -> int:
-    """How many complete messages show exactly the line's answer."""
-    channel = line.channel if line.kind == "work" else direct(workspace, line.user)
+def answers(workspace: Workspace, line: Line, messages: Iterable[Json], *, channel: str = "") -> int:
+    """How many complete messages show exactly the line's answer. They are in `channel`, or where an answer belongs."""
+    channel = channel or (line.channel if line.kind == "work" else direct(workspace, line.user))
     return sum(
         message.get("streaming_state") != "in_progress" and words(workspace, channel, message) == answer_to(line.mark)
         for message in messages

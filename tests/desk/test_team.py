@@ -14,7 +14,7 @@ from bot.desk_file.model import DeskFile, Tools
 from bot.errors import ConfigurationError
 
 NOTHING = cast(Any, object())
-ELSEWHERE = {"draft", "summary", "article", "compare", "danger", "rewrite"}
+ELSEWHERE = {"draft", "summary", "article", "compare", "danger", "rewrite", "title"}
 """Whose instructions are no part of the team that answers."""
 COMMON = {"search_knowledge", "escalate_to_human"}
 BY_REASON = [danger for danger in DANGERS if danger != "legal"]

@@ -191,7 +191,7 @@ async def test_a_message_deleted_after_its_answer_takes_the_answer_with_it(world
 
 
 async def test_a_message_deleted_while_a_person_is_on_it_is_deleted_for_them_too(world: World) -> None:
-    canary = "zebracanary43"
+    canary = "Zebracanary43"
     asked = await world.customer.says(f"I want to talk to a human about {canary}")
     card = await world.card_of(asked)
     assert canary in card.text
