@@ -9,6 +9,7 @@ Errors arrive with status 200: `errors` for the whole request, `userErrors` wher
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +57,7 @@ class Client:
         self._credentials = credentials
         self._bucket = CostBucket()
         self._pace = Pace(limits)
+        self._seconds = limits.seconds
         self.alerts = Alerts()
 
     async def ask(self, document: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -69,7 +71,9 @@ class Client:
         wait = self._bucket.wait_for(document)
         if wait > WAIT_LIMIT:
             raise Throttled(wait)
+        self._bucket.take(document)
         await asyncio.sleep(wait)
+        began = time.monotonic()
         async with self._pace.turn():
             try:
                 reply = await self._ask_signed(Outgoing("POST", self._url, _JSON, body_of(document, variables)))
@@ -77,6 +81,10 @@ class Client:
                 raise
             except ShopUnavailable:
                 self._pace.failed()
+                raise
+            except asyncio.CancelledError:
+                if time.monotonic() - began > 0.9 * self._seconds:
+                    self._pace.failed()
                 raise
         if reply.status >= 500:
             self._pace.failed()
@@ -110,11 +118,13 @@ class Client:
             answer = None
         if not isinstance(answer, Mapping):
             raise MutationFailed("")
-        if code := _code(answer):
-            raise MutationFailed(code)
         data = answer.get("data")
         found = next(iter(data.values()), None) if isinstance(data, Mapping) else None
+        code = _code(answer)
         if not isinstance(found, Mapping):
+            raise MutationFailed(code or "")
+        if code is not None:
+            # The mutation ran, and an error below it leaves open with what result.
             raise MutationFailed("")
         return found
 

@@ -23,15 +23,16 @@ class CostBucket:
         self._costs: dict[str, float] = {}
 
     def wait_for(self, document: str) -> float:
-        """Seconds until there are points for this document, and take them. 0 for a document of unknown cost."""
-        cost = self._costs.get(document, 0.0)
+        """Seconds until there are points for this document. 0 for a document of unknown cost."""
         if self._available is None or not self._restored_a_second:
             return 0.0
-        now = self._now()
-        restored = (now - self._noted_at) * self._restored_a_second
-        self._available = min(self._available + restored, self._most) - cost
-        self._noted_at = now
-        return max(-self._available / self._restored_a_second, 0.0)
+        return max((self._costs.get(document, 0.0) - self._left()) / self._restored_a_second, 0.0)
+
+    def take(self, document: str) -> None:
+        """Take the points of a document that is sent now or after its wait."""
+        if self._available is not None:
+            self._available = self._left() - self._costs.get(document, 0.0)
+            self._noted_at = self._now()
 
     def note(self, document: str, extensions: object) -> None:
         """Take over what an answer says of its cost and of the points that are left."""
@@ -43,6 +44,10 @@ class CostBucket:
             self._costs[document] = requested
         if isinstance(status, Mapping):
             self._take_over(status)
+
+    def _left(self) -> float:
+        restored = (self._now() - self._noted_at) * self._restored_a_second
+        return min((self._available or 0.0) + restored, self._most)
 
     def _take_over(self, status: Mapping[str, Any]) -> None:
         found = [_number(status.get(name)) for name in ("currentlyAvailable", "maximumAvailable", "restoreRate")]

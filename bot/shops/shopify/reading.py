@@ -16,7 +16,15 @@ from typing import Any
 
 from bot.shops.declared.mapping import read_amount
 from bot.shops.port import Order, OrderStatus, ParcelStatus, PaymentStatus
-from bot.shops.wire import CustomerAnswer, OrderAnswer, ParcelAnswer, ProductAnswer, RecordId
+from bot.shops.wire import (
+    ORDER_ID,
+    TRACKING_NUMBER,
+    CustomerAnswer,
+    OrderAnswer,
+    ParcelAnswer,
+    ProductAnswer,
+    RecordId,
+)
 
 Node = Mapping[str, Any]
 
@@ -49,9 +57,10 @@ _RETURNS: Mapping[str, OrderStatus] = {
     "RETURN_REQUESTED": "return_requested",
     "IN_PROGRESS": "return_requested",
     "INSPECTION_COMPLETE": "return_requested",
-    "RETURNED": "returned",
 }
-"""OrderReturnStatus. `NO_RETURN` and `RETURN_FAILED` change nothing."""
+"""OrderReturnStatus. `RETURNED` says that some items were, and `NO_RETURN` and `RETURN_FAILED` change nothing."""
+_VOID = ("CANCELED", "LABEL_VOIDED")
+"""FulfillmentDisplayStatus of what was never sent."""
 _PARCELS: Mapping[str, ParcelStatus] = {
     "SUBMITTED": "label_created",
     "CONFIRMED": "label_created",
@@ -124,6 +133,11 @@ def number_of(name: object) -> str:
     return str(name or "").removeprefix("#").upper()
 
 
+def has_number(node: Node) -> bool:
+    """Whether the order has a number that customers can write, and a customer who could."""
+    return bool(node.get("customer")) and re.fullmatch(ORDER_ID, number_of(node.get("name"))) is not None
+
+
 def nodes(connection: object) -> list[Node]:
     """The records of a connection, or of a plain list. Empty for what is neither."""
     found = connection.get("nodes") if isinstance(connection, Mapping) else connection
@@ -147,7 +161,7 @@ def read_order(node: Node) -> ShopifyOrder:
     parcels = list(_tracked(node))
     address = _address(node.get("shippingAddress"))
     net = money(node.get("netPaymentSet"), "netPaymentSet")
-    delivered = [str(each.get("deliveredAt") or "") for each in nodes(node.get("fulfillments"))]
+    delivered = [str(each.get("deliveredAt") or "") for each in _sent(node)]
     answer = ShopifyOrderAnswer.model_validate(
         {
             "id": number_of(node.get("name")),
@@ -221,10 +235,13 @@ def _status(node: Node) -> OrderStatus:
         return "cancelled"
     if (returned := _RETURNS.get(str(node.get("returnStatus")))) is not None:
         return returned
+    if node.get("returnStatus") == "RETURNED":
+        is_whole = not any(each.get("refundableQuantity") for each in nodes(node.get("lineItems")))
+        return "returned" if is_whole else "partly_returned"
     if node.get("displayFinancialStatus") == "REFUNDED":
         return "refunded"
     status = _FULFILLMENTS.get(str(node.get("displayFulfillmentStatus")), "unknown")
-    parcels = [each.get("displayStatus") for each in nodes(node.get("fulfillments"))]
+    parcels = [each.get("displayStatus") for each in _sent(node)]
     has_arrived = bool(parcels) and all(_PARCELS.get(str(each)) == "delivered" for each in parcels)
     return "delivered" if status == "shipped" and has_arrived else status
 
@@ -262,10 +279,16 @@ def _address(found: object) -> dict[str, Any] | None:
 
 def _tracked(node: Node) -> Iterable[tuple[str, str, Node]]:
     """Tracking number, carrier and fulfillment of each parcel. A number is written without spaces, in capitals."""
-    for fulfillment in nodes(node.get("fulfillments")):
+    for fulfillment in _sent(node):
         for each in nodes(fulfillment.get("trackingInfo")):
-            if number := re.sub(r"\s", "", str(each.get("number") or "")).upper():
+            number = re.sub(r"\s", "", str(each.get("number") or "")).upper()
+            if re.fullmatch(TRACKING_NUMBER, number):
                 yield number, str(each.get("company") or ""), fulfillment
+
+
+def _sent(node: Node) -> list[Node]:
+    """The fulfillments that were not voided."""
+    return [each for each in nodes(node.get("fulfillments")) if each.get("displayStatus") not in _VOID]
 
 
 def _event(node: Node) -> dict[str, Any]:

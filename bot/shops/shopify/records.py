@@ -25,6 +25,7 @@ from bot.shops.shopify.reading import (
     Node,
     ShopifyOrder,
     gid,
+    has_number,
     nodes,
     number_of,
     read_customer,
@@ -104,7 +105,7 @@ class ShopifyRecords:
 
     async def _load(self, ident: str) -> ShopifyOrder | None:
         node = (await self._client.ask(ORDER, {"id": ident})).get("order")
-        return self._usable("order", read_order, node) if isinstance(node, Mapping) else None
+        return self._usable("order", read_order, node) if isinstance(node, Mapping) and node.get("customer") else None
 
     async def _listed(self, customer: ShopCustomer) -> list[ShopifyOrder]:
         search = f"customer_id:{customer.id}"
@@ -112,7 +113,8 @@ class ShopifyRecords:
         after: str | None = None
         for _ in range(ORDER_PAGES):
             page = await self._page_of(search, after)
-            found += [self._usable("order", read_order, each) for each in nodes(page.get("orders"))]
+            listed = [each for each in nodes(page.get("orders")) if has_number(each)]
+            found += [self._usable("order", read_order, each) for each in listed]
             info = (page.get("orders") or {}).get("pageInfo") or {}
             after = info.get("endCursor")
             if not info.get("hasNextPage") or not isinstance(after, str):

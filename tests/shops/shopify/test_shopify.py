@@ -5,14 +5,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import orjson
 import pytest
 
 from bot.shops.actions import Arguments, LineQuantity, NotSupported, Outcome, Quote, Undone
+from bot.shops.declared.credentials import FixedHeaders
 from bot.shops.declared.file import Limits
 from bot.shops.port import Address, Money, ShopRefuses, ShopUnavailable
+from bot.shops.shopify.client import Client, MutationFailed
+from bot.shops.shopify.cost import CostBucket
+from bot.shops.shopify.reading import read_order
 from bot.shops.shopify.shop import App, ShopifyShop, open_shopify
+from bot.shops.transport import Reply, open_transport
 from demo.shop.faults import Fault
+from demo.shop.records import Json
 from demo.shopify import server as double
+from demo.shopify.resolvers import Shopify
 from tests.patience import patience
 from tests.shops.contract import CUSTOMER_A, CUSTOMER_B, ELSEWHERE, EVERY_KIND, ConnectorContract, Stand
 
@@ -72,6 +80,14 @@ class TestShopify(ConnectorContract):
         again = await stand.shop.get_order(CUSTOMER_A, order.id)
         request = stand.shop.render(CUSTOMER_A, "cancel_return", again, arguments, quote=Quote(None), key=str(uuid4()))
         assert await stand.shop.send(request) == Outcome("refused", reason="wrong_status")
+
+    async def test_a_key_with_other_content_is_refused(self, stand: Stand) -> None:
+        """Shopify shows no key's content: a refund of another amount may be a part of ours."""
+        first = await stand.prepare("refund", REFUND)
+        await first.send()
+        other = await stand.prepare("refund", replace(REFUND, amount=Money(9_900, "USD")), key=first.key)
+        assert await other.send() == Outcome("unknown")
+        assert stand.changes() == [first.key]
 
     async def test_the_variants_of_a_product_and_the_ways_to_pay_are_read(self, stand: Stand) -> None:
         order = await stand.shop.get_order(CUSTOMER_A, "ORD-31415")
@@ -210,6 +226,49 @@ async def test_a_second_return_is_a_persons_since_nobody_could_tell_it_from_the_
     with pytest.raises(NotSupported) as refused:
         await _prepared(shop, "return_items", EVERY_KIND["return_items"])
     assert refused.value.reason == "not_allowed"
+
+
+def test_an_order_is_read_whatever_its_parcels_and_returns_are_like(shopify: double.ShopifyShop) -> None:
+    node = shopify.shopify.order_node(shopify.records.orders["ORD-31415"])
+    (sent,) = node["fulfillments"]
+    odd = {**sent, "trackingInfo": [{"company": "X", "number": "A_1"}]}
+    void = {**sent, "displayStatus": "CANCELED", "deliveredAt": None}
+    order = read_order({**node, "fulfillments": [sent, odd, void]}).answer
+    assert (order.status, len(order.parcels), order.delivered_at is None) == ("delivered", 1, False)
+    assert read_order({**node, "returnStatus": "RETURNED"}).answer.status == "partly_returned"
+
+
+async def test_an_order_without_a_customer_or_a_number_is_left_out(
+    shopify: double.ShopifyShop, shop: ShopifyShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = shopify.shopify.order_node
+    odd: dict[str, Json] = {"ORD-12345": {"customer": None}, "ORD-67890": {"name": "EN#1"}}
+    monkeypatch.setattr(Shopify, "order_node", lambda _, order: seen(order) | odd.get(order["id"], {}))
+    assert await shop.get_order(CUSTOMER_A, "ORD-12345") is None
+    listed = {order.id for order in await shop.list_orders(CUSTOMER_A)}
+    assert "ORD-31415" in listed
+    assert not listed & {"ORD-12345", "ORD-67890"}
+
+
+async def test_an_error_below_a_mutation_that_ran_leaves_open_what_came_of_it(shopify: double.ShopifyShop) -> None:
+    limits = Limits()
+    async with open_transport({}) as transport:
+        client = Client(shopify.url, transport, FixedHeaders({}), limits)
+        error = {"message": "no", "extensions": {"code": "ACCESS_DENIED"}}
+        for data, code in (({"refundCreate": {"refund": None}}, ""), ({"refundCreate": None}, "ACCESS_DENIED")):
+            reply = Reply(200, orjson.dumps({"data": data, "errors": [error]}))
+            with pytest.raises(MutationFailed) as failed:
+                client.payload(reply)
+            assert failed.value.code == code
+
+
+def test_questions_that_are_refused_take_no_points() -> None:
+    bucket = CostBucket(now=lambda: 0.0)
+    status = {"currentlyAvailable": 0, "maximumAvailable": 1_000, "restoreRate": 100}
+    bucket.note("a", {"cost": {"requestedQueryCost": 600, "throttleStatus": status}})
+    assert [bucket.wait_for("a") for _ in range(20)] == [6.0] * 20
+    bucket.take("a")
+    assert bucket.wait_for("a") == 12.0
 
 
 async def test_a_mutation_that_was_throttled_was_not_done(shopify: double.ShopifyShop, shop: ShopifyShop) -> None:
