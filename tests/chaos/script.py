@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from bot.agent.wording import NOTE, PASSAGES
 from bot.language.sentences import load_sentences
 
 Json = Mapping[str, Any]
@@ -49,6 +50,8 @@ _SENTENCES = {
 FAREWELL = _WORDS.say("en", "erased")
 """What somebody is told whose data is erased."""
 _MARK = re.compile(r"\bm\d{5}\b")
+_BLOCK = re.compile(rf"<({NOTE}|{PASSAGES})>.*?</\1>", re.DOTALL)
+"""What the app puts before a person's words. A note about a case may quote the mark of an earlier message."""
 _ids = itertools.count(1)
 
 
@@ -170,7 +173,7 @@ def decide(request: Json) -> Reply:
     offered = {tool["function"]["name"] for tool in request.get("tools", ())}
     messages = request["messages"]
     last = max(place for place, message in enumerate(messages) if message["role"] == "user")
-    said = str(messages[last]["content"])
+    said = _BLOCK.sub("", str(messages[last]["content"]))
     found = _MARK.search(said)
     if found is None:
         return Reply("Nothing is known of that.")
