@@ -43,7 +43,8 @@ from bot.shops.rest_client import (
     open_rest_client,
 )
 from bot.shops.rest_records import RestRecords
-from bot.shops.transport import ANSWER_LIMIT, NotSent, Reply, Unanswered
+from bot.shops.sending import reply_or_outcome
+from bot.shops.transport import ANSWER_LIMIT, Reply
 
 __all__ = ["ANSWER_LIMIT", "RestShop", "open_rest_shop"]
 
@@ -136,15 +137,8 @@ class RestShop(Lookups):
         except ValidationError:
             logger.error("a stored request is none of ours; it was not sent")
             return Outcome("unavailable")
-        try:
-            reply = await self._client.act(request, seconds=self._action_deadline)
-        except NotSent as error:
-            logger.warning("the shop cannot be reached; the action was not sent", extra={"error": str(error)})
-            return Outcome("unavailable")
-        except Unanswered as error:
-            logger.warning("the shop did not answer; it may have acted", extra={"error": str(error)})
-            return Outcome("unknown")
-        return self._outcome(reply, expected)
+        reply = await reply_or_outcome(self._client.act(request, seconds=self._action_deadline))
+        return reply if isinstance(reply, Outcome) else self._outcome(reply, expected)
 
     async def outcome(self, customer: ShopCustomer, kind: ActionKind, arguments: Arguments, *, key: str) -> Outcome:
         """See ActionBackend. The shop is asked by the key, and the arguments say what its answer can be about."""

@@ -39,7 +39,8 @@ from bot.shops.declared.templates import Scope, build_request
 from bot.shops.lookups import Lookups, check_action, check_customer, within
 from bot.shops.port import Address, Money, Order, ShopUnavailable
 from bot.shops.quoting import IRREVERSIBLE, QUOTED_ONLY, check_quote
-from bot.shops.transport import NotSent, Reply, Unanswered, open_transport
+from bot.shops.sending import reply_or_outcome
+from bot.shops.transport import Reply, open_transport
 from bot.shops.wire import one_line
 
 logger = logging.getLogger(__name__)
@@ -168,15 +169,8 @@ class DeclaredShop(Lookups):
         if action is None:
             logger.error("a stored request is none of this connector's; it was not sent")
             return Outcome("unavailable")
-        try:
-            reply = await self._client.act(request, seconds=self._action_deadline or action.seconds)
-        except NotSent as error:
-            logger.warning("the shop cannot be reached; the action was not sent", extra={"error": str(error)})
-            return Outcome("unavailable")
-        except Unanswered as error:
-            logger.warning("the shop did not answer; it may have acted", extra={"error": str(error)})
-            return Outcome("unknown")
-        return self._outcome(action, reply, request.about)
+        reply = await reply_or_outcome(self._client.act(request, seconds=self._action_deadline or action.seconds))
+        return reply if isinstance(reply, Outcome) else self._outcome(action, reply, request.about)
 
     async def outcome(self, customer: ShopCustomer, kind: ActionKind, arguments: Arguments, *, key: str) -> Outcome:
         """See ActionBackend. It is read back, as the file's `done_when` says."""

@@ -36,6 +36,7 @@ from bot.shops.lookups import Lookups, check_action, check_customer, within
 from bot.shops.port import Money, Order, ShopUnavailable
 from bot.shops.quoting import IRREVERSIBLE, compute_quote
 from bot.shops.rest import ACTION_DEADLINE
+from bot.shops.sending import reply_or_outcome
 from bot.shops.shopify.client import PATH, Client, MutationFailed, body_of
 from bot.shops.shopify.documents import RETURNABLE, SHOP, SUGGESTED_REFUND
 from bot.shops.shopify.mutations import (
@@ -51,7 +52,7 @@ from bot.shops.shopify.mutations import (
 )
 from bot.shops.shopify.reading import Node, ShopifyOrder, money, nodes, number_of, tail
 from bot.shops.shopify.records import ShopifyRecords
-from bot.shops.transport import NotSent, Reply, Transport, Unanswered, open_transport
+from bot.shops.transport import Reply, Transport, open_transport
 from bot.shops.wire import one_line
 
 logger = logging.getLogger(__name__)
@@ -253,15 +254,8 @@ class ShopifyShop(Lookups):
             return Outcome("unavailable")
         if known is not None:
             return known
-        try:
-            reply = await self._client.act(request, seconds=self._action_deadline)
-        except NotSent as error:
-            logger.warning("the shop cannot be reached; the action was not sent", extra={"error": str(error)})
-            return Outcome("unavailable")
-        except Unanswered as error:
-            logger.warning("the shop did not answer; it may have acted", extra={"error": str(error)})
-            return Outcome("unknown")
-        return await self._outcome(sending, reply)
+        reply = await reply_or_outcome(self._client.act(request, seconds=self._action_deadline))
+        return reply if isinstance(reply, Outcome) else await self._outcome(sending, reply)
 
     async def outcome(self, customer: ShopCustomer, kind: ActionKind, arguments: Arguments, *, key: str) -> Outcome:
         """See ActionBackend. It is read from the order."""
