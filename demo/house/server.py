@@ -10,7 +10,6 @@ POST /api/v2/orders/{id}/returns                         knows no keys: what is 
 POST /_local/fault, GET /_local/digest, GET /_local/calls, as demo/shop/server.py
 """
 
-import asyncio
 import base64
 import hmac
 import json
@@ -18,7 +17,7 @@ import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,8 +26,9 @@ from aiohttp import web
 from demo.house import wire
 from demo.ports import listening
 from demo.shop.actions import Clerk, Refused
-from demo.shop.faults import FAULT, KINDS, Fault, Handler, misbehave
+from demo.shop.faults import FAULT, Fault, Handler, misbehave
 from demo.shop.keys import Kept, Keys, fingerprint
+from demo.shop.local import Later, local_routes
 from demo.shop.records import Json, Records
 from demo.shop.seed import seed
 from demo.shop.server import Call
@@ -54,7 +54,7 @@ class House:
     faults: list[Fault] = field(default_factory=list)
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
-    later: set["asyncio.Task[None]"] = field(default_factory=set)
+    later: Later = field(default_factory=Later)
     on_call: Callable[[Call], None] = lambda call: None
     """Is told of each call."""
 
@@ -85,9 +85,7 @@ async def open_house(
         async with listening(_app(house), host=host, port=port) as house.url:
             yield house
     finally:
-        for task in house.later:
-            task.cancel()
-        await asyncio.gather(*house.later, return_exceptions=True)
+        await house.later.close()
 
 
 def _app(house: House) -> web.Application:
@@ -109,9 +107,7 @@ def _app(house: House) -> web.Application:
             web.post(f"{at}/orders/{{id}}/refunds", desk.change("refund", _refund)),
             web.get(f"{at}/orders/{{id}}/refunds", desk.refunds),
             web.post(f"{at}/orders/{{id}}/returns", desk.change("return_items", _return)),
-            web.post("/_local/fault", desk.add_fault),
-            web.get("/_local/digest", desk.digest),
-            web.get("/_local/calls", desk.calls),
+            *local_routes(house.add_fault, house.records, house.calls),
         ]
     )
     return app
@@ -264,37 +260,14 @@ class _Desk:
             kept = self._house.keys.begin(key, raw) if key else Kept("")
             fault = request.get(FAULT)
             if isinstance(fault, Fault) and fault.kind == "in_progress":
-                self._later(fault.seconds, lambda: self._carry_out(kept, request, kind, key, body, read, None))
+                self._house.later.after(
+                    fault.seconds, lambda: self._carry_out(kept, request, kind, key, body, read, None)
+                )
                 raise Refused("in_progress", "This is being worked on.", status=409)
             self._carry_out(kept, request, kind, key, body, read, fault)
             return web.json_response(kept.answer, status=kept.status)
 
         return act
-
-    async def add_fault(self, request: web.Request) -> web.StreamResponse:
-        try:
-            fault = Fault(**await request.json())
-        except (TypeError, ValueError):
-            fault = Fault("")
-        if fault.kind not in KINDS | {"none"}:
-            raise Refused("invalid", f"kind is none or one of {', '.join(sorted(KINDS))}.", status=400)
-        self._house.add_fault(fault)
-        return web.json_response({"ok": True})
-
-    async def digest(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response({"digest": self._records.digest(), "changes": len(self._records.ledger)})
-
-    async def calls(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response({"calls": [asdict(call) for call in self._house.calls]})
-
-    def _later(self, seconds: float, act: Callable[[], None]) -> None:
-        async def wait() -> None:
-            await asyncio.sleep(seconds)
-            act()
-
-        task = asyncio.create_task(wait())
-        self._house.later.add(task)
-        task.add_done_callback(self._house.later.discard)
 
     def _carry_out(
         self,

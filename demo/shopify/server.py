@@ -8,14 +8,13 @@ Documents are checked and executed by graphql-core against schema.graphql. Ids o
 words of demo/shop, where Shopify's are numbers. The bucket of points is that of the Standard plan.
 """
 
-import asyncio
 import json
 import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,12 +33,13 @@ from graphql import (
 )
 
 from demo.ports import listening
-from demo.shop.faults import KINDS, Fault, misbehave
-from demo.shop.records import Json
+from demo.shop.faults import Fault, misbehave
+from demo.shop.local import Later, local_routes
+from demo.shop.records import Json, Records
 from demo.shop.seed import seed
 from demo.shop.server import Call
 from demo.shopify.cost import cost_of, objects_in
-from demo.shopify.resolvers import SCOPES, Shopify, bind
+from demo.shopify.resolvers import Shopify, bind
 
 SCHEMA = Path(__file__).with_name("schema.graphql")
 VERSION = "2026-10"
@@ -73,12 +73,12 @@ class ShopifyShop:
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     """The name of each operation."""
     calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
-    later: set["asyncio.Task[None]"] = field(default_factory=set)
+    later: Later = field(default_factory=Later)
     on_call: Callable[[Call], None] = lambda call: None
     """Is told of each call."""
 
     @property
-    def records(self) -> Any:
+    def records(self) -> Records:
         """The shop's records."""
         return self.shopify.records
 
@@ -115,9 +115,7 @@ async def open_shopify(
         async with listening(_app(shop), host=host, port=port) as shop.url:
             yield shop
     finally:
-        for task in shop.later:
-            task.cancel()
-        await asyncio.gather(*shop.later, return_exceptions=True)
+        await shop.later.close()
 
 
 def load_schema() -> GraphQLSchema:
@@ -132,9 +130,7 @@ def _app(shop: ShopifyShop) -> web.Application:
         [
             web.post("/admin/oauth/access_token", door.grant),
             web.post("/admin/api/{version}/graphql.json", door.graphql),
-            web.post("/_local/fault", door.add_fault),
-            web.get("/_local/digest", door.digest),
-            web.get("/_local/calls", door.calls),
+            *local_routes(shop.add_fault, shop.records, shop.calls),
         ]
     )
     return app
@@ -183,7 +179,7 @@ class _Door:
             response = await answer(request)
             self._shop.shopify.is_stale = False
         elif fault.kind == "in_progress":
-            self._shop.shopify.works_later = lambda act: self._later(fault.seconds, act)
+            self._shop.shopify.works_later = lambda act: self._shop.later.after(fault.seconds, act)
             response = await answer(request)
         elif fault.kind == "foreign":
             response = _disowned(await answer(request))
@@ -255,32 +251,6 @@ class _Door:
         content["extensions"] = {"cost": points}
         return web.json_response(content, headers={"X-Shopify-API-Version": self._shop.version})
 
-    def _later(self, seconds: float, act: Callable[[], None]) -> None:
-        async def wait() -> None:
-            await asyncio.sleep(seconds)
-            act()
-
-        task = asyncio.create_task(wait())
-        self._shop.later.add(task)
-        task.add_done_callback(self._shop.later.discard)
-
-    async def add_fault(self, request: web.Request) -> web.StreamResponse:
-        try:
-            fault = Fault(**await request.json())
-        except (TypeError, ValueError):
-            fault = Fault("")
-        if fault.kind not in KINDS | {"none"}:
-            return web.json_response({"error": f"kind is none or one of {', '.join(sorted(KINDS))}."}, status=400)
-        self._shop.add_fault(fault)
-        return web.json_response({"ok": True})
-
-    async def digest(self, _: web.Request) -> web.StreamResponse:
-        records = self._shop.shopify.records
-        return web.json_response({"digest": records.digest(), "changes": len(records.ledger)})
-
-    async def calls(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response({"calls": [asdict(call) for call in self._shop.calls]})
-
 
 def _taken(faults: list[Fault], fault: Fault) -> Fault:
     fault.times -= 1
@@ -305,6 +275,3 @@ def _double(answer: Json) -> None:
     refund = ((answer.get("data") or {}).get("refundCreate") or {}).get("refund")
     for money in (refund or {}).get("totalRefundedSet", {}).values():
         money["amount"] = str(2 * float(money["amount"]))
-
-
-__all__ = ["SCOPES", "ShopifyShop", "load_schema", "open_shopify"]

@@ -136,7 +136,7 @@ def _line(records: Records, record: Json, line: Json) -> Json:
             "id": gid("ProductVariant", line["variant_id"]),
             "product": {"id": gid("Product", line["product_id"])},
         },
-        "discountedUnitPriceSet": bag(line["unit_price"]["amount"], line["unit_price"]["currency"]),
+        "discountedUnitPriceAfterAllDiscountsSet": bag(line["unit_price"]["amount"], line["unit_price"]["currency"]),
     }
 
 
