@@ -64,11 +64,11 @@ async def end(tx: AsyncConnection) -> None:
     await schedule.forget(tx, NAME)
 
 
-async def waiting_cases(tx: AsyncConnection, *, limit: int) -> list[Case]:
-    """The cases of outages that nobody has claimed, the oldest first."""
+async def waiting_cases(tx: AsyncConnection, *, limit: int, after: int = 0) -> list[Case]:
+    """The cases of outages that nobody has claimed, the oldest first: those opened behind the case `after`."""
     table = schema.kase
-    where = (table.c.state.in_(WAITING), table.c.reason == REASON)
-    rows = await tx.execute(select(table).where(*where).order_by(table.c.opened_at, table.c.id).limit(limit))
+    where = (table.c.state.in_(WAITING), table.c.reason == REASON, table.c.id > after)
+    rows = await tx.execute(select(table).where(*where).order_by(table.c.id).limit(limit))
     return [as_case(row) for row in rows]
 
 

@@ -163,6 +163,25 @@ async def test_who_has_written_to_the_team_since_is_left_to_the_team(desk: Desk)
     assert (await desk.waiting_rows(), await desk.state(case)) == ([], "waiting")
 
 
+async def test_cases_that_stay_with_the_team_hide_no_later_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.turns.answers.outages.MAX_TAKEN_BACK", 2)
+    desk.fails()
+    kept = [(await desk.leaves_unanswered(f"Question {number}"))[0] for number in range(2)]
+    for case in kept:
+        more = arrival(f"{desk.clock.now():.6f}", text="It is for a wedding.", channel=DM, thread_ts=case.thread.ts)
+        async with desk.database.transaction() as tx:
+            row = await inbox.add(tx, more, now=desk.clock.now())
+            assert row is not None
+            await inbox.finish(tx, row, "done", reason="relayed", now=desk.clock.now())
+        desk.clock.advance(1.0)
+    later, _ = await desk.leaves_unanswered("And my chair?")
+    desk.is_back()
+    for _ in range(2):
+        await desk.look()
+    assert [await desk.state(case) for case in (*kept, later)] == ["waiting", "waiting", "bot"]
+    assert ["is over" in text or "again" in text for text in desk.notices()] == [True]
+
+
 async def test_a_kill_while_a_case_is_taken_back_leaves_it_as_it_was_or_taken_back_once(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,8 @@ class ModelOutages:
     _is_noted: bool = False
     """Whether the database knows of the outage that this process sees."""
     _probed_at: float = 0.0
+    _decided_to: int = 0
+    """The last case of which this process has decided whether it goes back to the assistant."""
 
     async def begin(self) -> None:
         """Note that an outage has left a question without an answer, and tell staff, once an outage."""
@@ -95,10 +97,13 @@ class ModelOutages:
         async with database.transaction() as tx:
             if not await outages.take(tx, now=now, then=now + OUTAGE_POLL_INTERVAL):
                 return
-            left = await outages.waiting_cases(tx, limit=MAX_TAKEN_BACK)
+            left = await outages.waiting_cases(tx, limit=MAX_TAKEN_BACK, after=self._decided_to)
         undecided = [case for case in left if not await self._take_back(case, submit)]
+        # What stays with the team is not looked at again in this outage, so that it hides no later case.
+        self._decided_to = undecided[0].id - 1 if undecided else left[-1].id if left else self._decided_to
         if len(left) < MAX_TAKEN_BACK and not undecided:
             await self._report(since)
+            self._decided_to = 0
 
     async def _is_over(self, since: float) -> bool:
         """Whether a model has answered since the outage began. If nobody asks one, it is asked now and then."""
