@@ -265,7 +265,7 @@ def _done(say: Say, action: Action) -> str:
     # Money of a return is paid when the articles have arrived, so nothing is said about it here.
     if action.money < 0 and action.kind != "return_items":
         parts.append(say("action_money_back", money=_money_to(say, action)))
-    if action.reference:
+    if action.reference and action.reference != action.subject.partition("/")[2]:
         parts.append(say("action_reference", reference=escape(action.reference)))
     return " ".join(parts)
 
