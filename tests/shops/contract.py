@@ -99,6 +99,8 @@ class Stand:
     """Whether the connector finds an outcome by reading the order, and not by the key."""
     break_action_with: Callable[[Fault], None] | None = None
     """Make the double misbehave at the next request that changes something. None: at the next request of any kind."""
+    shows_methods: bool = True
+    """Whether the shop shows how a customer can pay."""
     quote_refuses: bool = False
     """Whether what the shop does not do is refused before it is offered, by the connector."""
 
@@ -408,6 +410,9 @@ class ConnectorContract:
         assert order.lines[0].variant_id in {variant.id for variant in product.variants}
         assert await stand.shop.get_product(CUSTOMER_A, "prd_nothing") is None
         methods = await stand.shop.payment_methods(CUSTOMER_A)
+        if not stand.shows_methods:
+            assert methods == ()
+            return
         assert {payment.method_id for payment in order.payments} <= {method.method_id for method in methods}
         assert Money(2_000, "USD") in [method.amount for method in methods]
 

@@ -11,10 +11,6 @@ LISTED_ORDERS = 5
 """Orders of one page of a customer's list."""
 ORDER_PAGES = 4
 """Pages of a customer's list that are read."""
-LINES = 50
-"""Lines of one order that are read."""
-LISTED_LINES = 20
-"""Lines of an order that are read in a list."""
 
 _MONEY = "fragment Money on MoneyBag { presentmentMoney { amount currencyCode } }"
 _HEAD = """
@@ -29,7 +25,7 @@ fragment Head on Order {
 fragment Line on LineItem {
   id title variantTitle quantity currentQuantity refundableQuantity unfulfilledQuantity
   variant { id product { id } }
-  discountedUnitPriceSet { ...Money }
+  discountedUnitPriceAfterAllDiscountsSet { ...Money }
 }
 fragment Parcel on Fulfillment {
   id displayStatus deliveredAt estimatedDeliveryAt
@@ -131,10 +127,10 @@ query SuggestedRefund($id: ID!, $items: [RefundLineItemInput!], $whole: Boolean!
 
 RETURNABLE = """
 query Returnable($id: ID!) {
-  returnableFulfillments(orderId: $id, first: 10) {
+  returnableFulfillments(orderId: $id, first: 6) {
     nodes {
       id
-      returnableFulfillmentLineItems(first: 30) {
+      returnableFulfillmentLineItems(first: 50) {
         nodes { quantity fulfillmentLineItem { id lineItem { id } } }
       }
     }

@@ -254,7 +254,9 @@ def _line(node: Node) -> dict[str, Any]:
         "id": tail(node.get("id"), "LineItem"),
         "title": node.get("title"),
         "quantity": node.get("currentQuantity"),
-        "unit_price": money(node.get("discountedUnitPriceSet"), "discountedUnitPriceSet"),
+        "unit_price": money(
+            node.get("discountedUnitPriceAfterAllDiscountsSet"), "discountedUnitPriceAfterAllDiscountsSet"
+        ),
         "product_id": tail((variant.get("product") or {}).get("id"), "Product") or None,
         "variant_id": tail(variant.get("id"), "ProductVariant") or None,
         "options": node.get("variantTitle") or "",
