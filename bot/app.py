@@ -112,7 +112,7 @@ from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
 from bot.reporting.work_waiting import WorkWaiting
 from bot.settings import Settings
-from bot.shops.actions import Shop
+from bot.shops.router import RoutedShop
 from bot.slack.api.transport import Identity
 from bot.slack.client import SlackClient
 from bot.slack.files import FileCopies
@@ -212,6 +212,7 @@ class App:
     backfill: Backfill
     engine: TurnEngine
     outbox: Outbox
+    shop: RoutedShop | None
     bases: Bases
     models: Models
     schedule: Schedule
@@ -356,6 +357,7 @@ async def open_app(
             build_backfill(opened, inbox, cases.staff),
             engine,
             delivery.outbox,
+            opened.shop,
             opened.bases,
             opened.models,
             help_center.schedule,
@@ -406,7 +408,7 @@ class Surroundings:
     slack: SlackClient
     me: Identity
     agent_channel: str
-    shop: Shop | None
+    shop: RoutedShop | None
     bases: Bases
     models: Models
     claims: Sequence[Wording]
@@ -449,6 +451,8 @@ async def _open_surroundings(
     slack.api.observe = metrics.slack_called
     me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
     shop = await stack.enter_async_context(open_shop(settings)) if settings.has_shop else None
+    if shop is not None:
+        shop.observe = metrics.shop_called
     bases = await stack.enter_async_context(open_knowledge(settings))
     models = await stack.enter_async_context(open_models(settings, prices))
     for endpoint in (*models.strong, *models.cheap):
@@ -1047,6 +1051,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
         if (fault := app.desk.fault or app.policy.fault or app.procedures.fault) is not None:
             return fault
         faults = app.models.faults() if answers else []
+        faults += app.shop.faults() if app.shop else []
         fault = (await app.bases.public.status()).error
         if settings.kb_path is not None and fault:
             faults.append(f"the knowledge base: {fault}")

@@ -52,11 +52,9 @@ from bot.models.trial import try_model
 from bot.privacy.retention import in_words
 from bot.procedures.file import read_procedures
 from bot.settings import Settings
-from bot.shops.actions import Shop
-from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.rest import open_rest_shop
+from bot.shops.router import RoutedShop, Routes
 from bot.shops.shop_file import open_shop_file, unprotected
-from bot.shops.shopify.shop import ShopifyShop
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.api.transport import Identity
 from bot.slack.client import SlackClient, open_slack_client
@@ -498,29 +496,27 @@ async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
         raise ConfigurationError([f"SLACK_APP_TOKEN: Slack refuses it ({error.error})"]) from None
 
 
-def open_shop(settings: Settings) -> AbstractAsyncContextManager[Shop]:
+@asynccontextmanager
+async def open_shop(settings: Settings) -> AsyncIterator[RoutedShop]:
     """The shop. Raises ConfigurationError with the faults of `SHOP_FILE`."""
     if settings.shop_file is not None:
-        return open_shop_file(settings.shop_file, environ=os.environ)
-    return open_rest_shop(settings.shop_url or "", secret(settings.shop_token))
+        async with open_shop_file(settings.shop_file, environ=os.environ) as shop:
+            yield shop
+        return
+    async with open_rest_shop(settings.shop_url or "", secret(settings.shop_token)) as rest:
+        yield RoutedShop(Routes.to_one("shop", rest))
 
 
 async def _meet_shop(settings: Settings) -> list[str]:
-    """Ask for a customer whom nobody has."""
-    address, credentials = ("SHOP_FILE", "SHOP_FILE") if settings.shop_file else ("SHOP_URL", "SHOP_TOKEN")
+    """Ask each connector for what nobody has."""
     try:
         async with open_shop(settings) as shop:
-            if isinstance(shop, ShopifyShop) and (missing := await shop.missing_scopes()):
-                return [f"SHOP_FILE: the token of Shopify lacks {', '.join(missing)}"]
-            await shop.find_customer("nobody@example.com")
-            await shop.kinds()
+            found = await shop.check()
     except ConfigurationError as error:
         return list(error.faults)
-    except ShopRefuses as error:
-        return [f"{credentials}: {error}"]
-    except ShopUnavailable as error:
-        return [f"{address}: {error}"]
-    return []
+    if settings.shop_file:
+        return [f"SHOP_FILE: {fault.connector}: {fault.text}" for fault in found]
+    return [f"{'SHOP_TOKEN' if fault.is_refusal else 'SHOP_URL'}: {fault.text}" for fault in found]
 
 
 async def _meet_database(settings: Settings) -> list[str]:

@@ -325,6 +325,13 @@ class Metrics:
             registry=self._registry,
             buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
         )
+        self._shop_seconds = Histogram(
+            "frontdesk_shop_call_seconds",
+            "Calls of the shop's connectors, by call and by how they ended: ok, throttled, refused, unavailable",
+            ["connector", "call", "ended"],
+            registry=self._registry,
+            buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+        )
         self._socket = Gauge(
             "frontdesk_socket_up",
             "1 while the Socket Mode connection brings events, or if the process needs none",
@@ -450,6 +457,10 @@ class Metrics:
     def slack_called(self, method: str, ended: str, seconds: float) -> None:
         """A call of Slack has ended."""
         self._slack_seconds.labels(method, ended).observe(seconds)
+
+    def shop_called(self, connector: str, call: str, ended: str, seconds: float) -> None:
+        """A call of one of the shop's connectors has ended."""
+        self._shop_seconds.labels(connector, call, ended).observe(seconds)
 
     def watch_socket(self, *, is_up: bool) -> None:
         """The Socket Mode connection brings events, or none is needed."""

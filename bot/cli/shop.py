@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import cast
@@ -14,15 +14,17 @@ from bot.conversation import ShopCustomer
 from bot.errors import ConfigurationError
 from bot.settings import Settings
 from bot.shops.actions import ActionKind, Arguments, NotSupported, Shop
+from bot.shops.connectors import HttpConnector, Role, missing_look_ups
 from bot.shops.declared.file import ConnectorFile, Key
 from bot.shops.declared.reading import read_connector
 from bot.shops.declared.schema import json_schema
 from bot.shops.declared.shop import open_declared_shop
 from bot.shops.port import Order, ShopUnavailable
-from bot.shops.shop_file import HttpConnector, open_shop_file, read_shop_file
+from bot.shops.shop_file import open_shop_file, read_shop_file
 
 _EXAMPLE_KEY = "00000000-0000-4000-8000-000000000000"
 """Stands where an idempotency key will be."""
+NO_FILE = "shop: name a connector's file, or set SHOP_FILE"
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
@@ -42,25 +44,44 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _check(path: Path | None, settings: Settings) -> int:
-    has_fault = False
+    if path is not None:
+        return 0 if _check_connector(path, settings) else 2
+    if settings.shop_file is None:
+        raise ConfigurationError([NO_FILE])
     try:
-        files = [path] if path else list(_connector_files(settings))
+        file = read_shop_file(settings.shop_file)
     except FileFaulty as error:
-        for fault in error.found:
-            print(f"wrong: {settings.shop_file}: {fault}")
+        _print_faults(settings.shop_file, error)
         return 2
-    for file in files:
-        try:
-            connector = read_connector(file)
-        except FileFaulty as error:
-            has_fault = True
-            for fault in error.found:
-                print(f"wrong: {file}: {fault}")
-            continue
-        for line in (*_told(connector), *(f"note: {note}" for note in notes(connector, settings))):
-            print(line)
-        print(f"{file} has no fault.")
-    return 2 if has_fault else 0
+    is_right = True
+    for name, connector in file.connectors.items():
+        roles = file.serves.roles_of(name)
+        print(f"{name}: {connector.kind}, serves {', '.join(roles)}")
+        if isinstance(connector, HttpConnector):
+            is_right &= _check_connector(settings.shop_file.parent / connector.file, settings, roles)
+    return 0 if is_right else 2
+
+
+def _check_connector(path: Path, settings: Settings, roles: Sequence[Role] = ()) -> bool:
+    """Print what is to say of the connector's file. Returns whether it has no fault."""
+    try:
+        connector = read_connector(path)
+    except FileFaulty as error:
+        _print_faults(path, error)
+        return False
+    if missing := missing_look_ups(connector.look_ups, roles):
+        for fault in missing:
+            print(f"wrong: {path}: {fault}")
+        return False
+    for line in (*_told(connector), *(f"note: {note}" for note in notes(connector, settings))):
+        print(line)
+    print(f"{path} has no fault.")
+    return True
+
+
+def _print_faults(path: Path, error: FileFaulty) -> None:
+    for fault in error.found:
+        print(f"wrong: {path}: {fault}")
 
 
 def notes(connector: ConnectorFile, settings: Settings) -> Iterator[str]:
@@ -92,19 +113,11 @@ def _look_ups(connector: ConnectorFile) -> list[str]:
     return [name for name in type(connector.look_ups).model_fields if getattr(connector.look_ups, name) is not None]
 
 
-def _connector_files(settings: Settings) -> Iterator[Path]:
-    if settings.shop_file is None:
-        raise ConfigurationError(["shop: name a connector's file, or set SHOP_FILE"])
-    for connector in read_shop_file(settings.shop_file).connectors.values():
-        if isinstance(connector, HttpConnector):
-            yield settings.shop_file.parent / connector.file
-
-
 def _open(path: Path | None, settings: Settings) -> AbstractAsyncContextManager[Shop]:
     if path is not None:
         return open_declared_shop(path, environ=os.environ)
     if settings.shop_file is None:
-        raise ConfigurationError(["shop: name a connector's file, or set SHOP_FILE"])
+        raise ConfigurationError([NO_FILE])
     return open_shop_file(settings.shop_file, environ=os.environ)
 
 

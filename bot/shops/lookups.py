@@ -35,6 +35,9 @@ logger = logging.getLogger(__name__)
 DEADLINE = 9.5
 """Seconds for one question of ours, with all its requests: a little less than the 10 s that a tool has."""
 
+NOBODY = "nobody@example.com"
+"""An address that no customer has."""
+
 _EMAIL = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,189}")
 
 
@@ -122,16 +125,28 @@ class Lookups:
         if not re.fullmatch(TRACKING_NUMBER, tracking_number):
             return None
         async with within(self._deadline):
-            orders = await self._orders_of(customer)
-            own = {order.id for order in orders if tracking_number in _numbers(order)}
-            if not own:
-                return None
-            answer = await self._records.parcel(customer, tracking_number)
+            orders = [order for order in await self._orders_of(customer) if tracking_number in numbers_of(order)]
+            return await self._parcel_of(customer, orders, tracking_number) if orders else None
+
+    async def parcel_of(self, customer: ShopCustomer, orders: Sequence[Order], tracking_number: str) -> Parcel | None:
+        """See ParcelBackend."""
+        check_customer(customer)
+        async with within(self._deadline):
+            return await self._parcel_of(customer, orders, tracking_number)
+
+    async def _parcel_of(self, customer: ShopCustomer, orders: Sequence[Order], tracking_number: str) -> Parcel | None:
+        answer = await self._records.parcel(customer, tracking_number)
         if answer is None:
             return None
-        if answer.tracking_number != tracking_number or answer.order_id not in own:
+        own = [order.id for order in orders]
+        if answer.tracking_number != tracking_number or (answer.order_id or own[0]) not in own:
             raise ShopUnavailable("the shop answered with another parcel than it was asked for")
-        return answer.read()
+        return answer.read(answer.order_id or own[0])
+
+    async def check(self) -> list[str]:
+        """See Connector."""
+        await self.find_customer(NOBODY)
+        return []
 
     async def get_product(self, customer: ShopCustomer, product_id: str) -> Product | None:
         """See ProductBackend."""
@@ -197,5 +212,6 @@ def check_action(customer: ShopCustomer, kind: ActionKind, order: Order | None, 
         raise NotSupported(f"{kind} needs an order of the customer", "not_found")
 
 
-def _numbers(order: Order) -> set[str]:
+def numbers_of(order: Order) -> set[str]:
+    """The tracking numbers of an order."""
     return {parcel.tracking_number for parcel in order.parcels}

@@ -4,6 +4,7 @@
 verified e-mail address. Money is integer minor units and a currency; times are UTC.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -261,8 +262,16 @@ class OrderBackend(Protocol):
         ...
 
 
+class ParcelBackend(Protocol):
+    """Something that knows parcels, also if another system has the orders."""
+
+    async def parcel_of(self, customer: ShopCustomer, orders: Sequence[Order], tracking_number: str) -> Parcel | None:
+        """The parcel that these orders of the customer name. None if it is not known. Raises ShopUnavailable."""
+        ...
+
+
 class ShippingBackend(Protocol):
-    """Something that knows where parcels are."""
+    """Something that knows where a customer's parcels are."""
 
     async def track(self, customer: ShopCustomer, tracking_number: str) -> Parcel | None:
         """A parcel of one of their orders; None for every other number. Raises ShopUnavailable."""

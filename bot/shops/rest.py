@@ -33,7 +33,7 @@ from bot.shops.actions import (
     Outcome,
     Quote,
 )
-from bot.shops.lookups import DEADLINE, Lookups, check_action, check_customer, within
+from bot.shops.lookups import DEADLINE, NOBODY, Lookups, check_action, check_customer, within
 from bot.shops.port import Money, Order, ShopUnavailable
 from bot.shops.quoting import IRREVERSIBLE, QUOTED_ONLY, check_quote
 from bot.shops.rest_client import (
@@ -81,6 +81,12 @@ class RestShop(Lookups):
         self._kinds: Mapping[ActionKind, KindSpec] | None = None
         self._asked_again_at = 0.0
         self._asking = asyncio.Lock()
+
+    async def check(self) -> list[str]:
+        """See Connector."""
+        await self.find_customer(NOBODY)
+        await self.kinds()
+        return []
 
     async def kinds(self) -> Mapping[ActionKind, KindSpec]:
         """See ActionBackend. The answer is remembered for CAPABILITIES_SECONDS, and longer while the shop is silent."""

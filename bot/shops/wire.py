@@ -266,18 +266,19 @@ class ParcelAnswer(Wire):
 
     tracking_number: _TrackingNumber
     carrier: Short
-    order_id: _OrderId
+    order_id: _OrderId | None = None
+    """None if who knows the parcel does not know its order."""
     status: Annotated[ParcelStatus, BeforeValidator(_or("unknown", ParcelStatus))]
     expected_at: Time | None = None
     events: list[_Event]
 
-    def read(self) -> Parcel:
-        """The parcel, its latest scans first."""
+    def read(self, order_id: str) -> Parcel:
+        """The parcel of this order, its latest scans first."""
         newest = sorted(self.events, key=lambda event: event.at, reverse=True)[:EVENTS_LIMIT]
         return Parcel(
             tracking_number=self.tracking_number,
             carrier=self.carrier,
-            order_id=self.order_id,
+            order_id=order_id,
             status=self.status,
             expected_at=self.expected_at,
             events=tuple(ParcelEvent(event.at, event.description, event.location) for event in newest),

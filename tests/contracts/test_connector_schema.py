@@ -39,7 +39,7 @@ def test_the_schema_takes_the_connector_of_the_demo() -> None:
         lambda file: file["errors"]["statuses"].update({"404": "not_found"}),
         lambda file: file["errors"]["statuses"].update({"404 x": "perhaps"}),
         lambda file: file["records"]["order"]["total"].update(unit="cents"),
-        lambda file: file["look_ups"].pop("get_order"),
+        lambda file: file["look_ups"]["get_order"].pop("record"),
     ],
 )
 def test_the_schema_refuses_what_frontdesk_refuses(spoil: Callable[[dict[str, Any]], object]) -> None:

@@ -34,7 +34,7 @@ def test_the_examples_are_answers_that_the_code_takes() -> None:
     assert CustomersAnswer.model_validate_json(customers).customers[0].id == "cus_a"
     assert OrderAnswer.model_validate_json(order).read().parcels
     assert OrderAnswer.model_validate_json(whole).read().lines[0].returnable == 1
-    assert ParcelAnswer.model_validate_json(parcel).read().events
+    assert ParcelAnswer.model_validate_json(parcel).read("ORD-12345").events
     assert ProductAnswer.model_validate_json(product).read().variants
     assert PaymentMethodsAnswer.model_validate_json(methods).read()
     assert len(CapabilitiesAnswer.model_validate_json(capabilities).actions) == 2

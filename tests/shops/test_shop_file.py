@@ -42,7 +42,7 @@ async def test_a_shop_at_shopify_is_reached_by_its_app_and_what_its_token_lacks_
             monkeypatch.setenv(name, value)
         faults = await check(load_settings(environment))
         assert [fault for fault in faults if "SHOP_FILE" in fault] == [
-            "SHOP_FILE: the token of Shopify lacks read_returns, write_returns"
+            "SHOP_FILE: store: the token of Shopify lacks read_returns, write_returns"
         ]
         assert double.client_secret in secrets_of(SHOPIFY, environ=double.environment())
 
@@ -112,6 +112,8 @@ async def test_check_asks_the_connector(monkeypatch: pytest.MonkeyPatch, tmp_pat
         settings = load_settings({"SHOP_FILE": str(HOUSE), "DATA_DIR": str(tmp_path)})
         assert not [fault for fault in await check(settings) if "SHOP" in fault]
         monkeypatch.setenv("HOUSE_CLIENT_SECRET", "wrong")
-        assert [fault for fault in await check(settings) if fault.startswith("SHOP_FILE: the token server refuses")]
+        assert [
+            fault for fault in await check(settings) if fault.startswith("SHOP_FILE: house: the token server refuses")
+        ]
         monkeypatch.delenv("HOUSE_CLIENT_SECRET")
         assert [fault for fault in await check(settings) if "env:HOUSE_CLIENT_SECRET is missing" in fault]

@@ -38,7 +38,7 @@ def test_every_field_of_an_order_and_a_parcel_is_sifted() -> None:
         "tracking_number": "ABCDEF1", "carrier": f"Post{HIDING}", "order_id": "ORD-1", "status": "in_transit",
         "events": [event],
     }  # fmt: skip
-    scans = ParcelAnswer.model_validate(parcel).read()
+    scans = ParcelAnswer.model_validate(parcel).read("ORD-1")
     assert (scans.carrier, scans.events[0].description, scans.events[0].location) == ("Post", "Sorted", "Hub")
 
 

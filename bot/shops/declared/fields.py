@@ -80,7 +80,7 @@ FIELDS: Mapping[RecordName, Mapping[str, Field]] = {
     },
     "parcel": {
         "tracking_number": _AN_ID,
-        "order_id": _AN_ID,
+        "order_id": _ID,
         "status": _words(ParcelStatus, is_needed=True),
         "carrier": _TEXT,
         "expected_at": _TIME,

@@ -311,11 +311,11 @@ class ActionCall(Call):
 
 
 class LookUps(Part):
-    """The questions about records."""
+    """The questions about records. Which of them are needed depends on what the connector serves."""
 
-    find_customer: LookUp
-    list_orders: LookUp
-    get_order: LookUp
+    find_customer: LookUp | None = None
+    list_orders: LookUp | None = None
+    get_order: LookUp | None = None
     track: LookUp | None = None
     get_product: LookUp | None = None
     payment_methods: LookUp | None = None

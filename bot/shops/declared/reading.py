@@ -173,6 +173,8 @@ def _check_action(path: KeyPath, action: ActionCall, file: ConnectorFile) -> Fou
     if action.money:
         yield from _check_money((*path, "money"), action.money)
     done = action.done_when
+    if done.look_up and getattr(file.look_ups, done.look_up) is None:
+        yield (*path, "done_when", "look_up"), f"needs look_ups.{done.look_up}, which is not there"
     for name in _unknown((done.get, done.query), _ACTION | {"key"}):
         yield (*path, "done_when"), _not_filled(name, _ACTION | {"key"})
     if done.same and done.same not in file.records.get("order", {}):

@@ -41,22 +41,21 @@ class DeclaredRecords:
 
     async def customers(self, email: str) -> Sequence[CustomerAnswer]:
         """See RecordSource."""
-        return await self._read_all(self._look_ups.find_customer, {"email": email}, CustomerAnswer)
+        return await self._read_all(_declared(self._look_ups.find_customer), {"email": email}, CustomerAnswer)
 
     async def orders(self, customer: ShopCustomer) -> Sequence[OrderAnswer]:
         """See RecordSource. At most as many pages as `limits.pages` are read."""
-        return await self._read_all(self._look_ups.list_orders, _of(customer), OrderAnswer)
+        return await self._read_all(_declared(self._look_ups.list_orders), _of(customer), OrderAnswer)
 
     async def order(self, customer: ShopCustomer, order_id: str) -> OrderAnswer | None:
         """See RecordSource."""
-        return await self._read_one(self._look_ups.get_order, {**_of(customer), "order.id": order_id}, OrderAnswer)
+        values = {**_of(customer), "order.id": order_id}
+        return await self._read_one(_declared(self._look_ups.get_order), values, OrderAnswer)
 
     async def parcel(self, customer: ShopCustomer, tracking_number: str) -> ParcelAnswer | None:
         """See RecordSource."""
-        if self._look_ups.track is None:
-            raise NotSupported("the connector's file does not say how parcels are tracked")
         values = {**_of(customer), "parcel.tracking_number": tracking_number}
-        return await self._read_one(self._look_ups.track, values, ParcelAnswer)
+        return await self._read_one(_declared(self._look_ups.track), values, ParcelAnswer)
 
     async def product(self, customer: ShopCustomer, product_id: str) -> ProductAnswer | None:
         """See RecordSource."""
@@ -133,6 +132,12 @@ class DeclaredRecords:
     def _unusable(self, fault: Unusable) -> Unusable:
         self._client.is_unusable(fault)
         return fault
+
+
+def _declared(look_up: LookUp | None) -> LookUp:
+    if look_up is None:
+        raise NotSupported("the connector's file does not say how to look this up")
+    return look_up
 
 
 def _of(customer: ShopCustomer) -> dict[str, str]:

@@ -36,7 +36,7 @@ from bot.shops.declared.mapping import decimal_text, read_amount
 from bot.shops.declared.reading import SETTING, address_fault, read_connector
 from bot.shops.declared.records import DeclaredRecords
 from bot.shops.declared.templates import Scope, build_request
-from bot.shops.lookups import Lookups, check_action, check_customer, within
+from bot.shops.lookups import NOBODY, Lookups, check_action, check_customer, within
 from bot.shops.port import Address, Money, Order, ShopUnavailable
 from bot.shops.quoting import IRREVERSIBLE, QUOTED_ONLY, check_quote
 from bot.shops.sending import reply_or_outcome
@@ -45,6 +45,8 @@ from bot.shops.wire import one_line
 
 logger = logging.getLogger(__name__)
 
+NO_PARCEL = "NOBODY-00000000"
+"""A tracking number that no parcel has."""
 _REFERENCE_LIMIT = 60
 
 
@@ -94,6 +96,15 @@ class DeclaredShop(Lookups):
         self._client = client
         self._verdicts = Verdicts(file.errors)
         self._action_deadline = action_deadline
+
+    async def check(self) -> list[str]:
+        """See Connector. A file without customers is asked for a parcel, if it has parcels."""
+        if self.file.look_ups.find_customer:
+            await self.find_customer(NOBODY)
+        elif self.file.look_ups.track:
+            async with within(self._deadline):
+                await self._records.parcel(ShopCustomer("nobody", "", NOBODY), NO_PARCEL)
+        return []
 
     async def kinds(self) -> Mapping[ActionKind, KindSpec]:
         """See ActionBackend. It is what the file says."""
@@ -179,7 +190,7 @@ class DeclaredShop(Lookups):
         order: Order | None = None
         try:
             async with within(self._deadline):
-                if arguments.order:
+                if arguments.order and self.file.look_ups.get_order:
                     order = await self.get_order(customer, arguments.order)
                     if order is None:
                         return Outcome("unknown")

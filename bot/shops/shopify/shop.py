@@ -184,8 +184,13 @@ class ShopifyShop(Lookups):
                 self._scopes_until = time.monotonic() + SCOPES_SECONDS
             return self._scopes
 
-    async def missing_scopes(self) -> list[str]:
-        """What the token lacks, for the look-ups and for the actions. Raises ShopUnavailable."""
+    async def check(self) -> list[str]:
+        """See Connector. It names the scopes that the token lacks, for the look-ups and for the actions."""
+        if missing := await self._missing_scopes():
+            return [f"the token of Shopify lacks {', '.join(missing)}"]
+        return await super().check()
+
+    async def _missing_scopes(self) -> list[str]:
         scopes = await self.scopes()
         # A token that may write may read, too.
         granted = scopes | {scope.replace("write_", "read_") for scope in scopes}

@@ -152,7 +152,7 @@ async def test_only_what_the_tokens_scopes_allow_is_offered_and_what_is_missing_
 ) -> None:
     shopify.shopify.scopes = {"read_orders", "read_products", "read_fulfillments", "write_returns"}
     assert set(await shop.kinds()) == {"return_items", "cancel_return"}
-    assert await shop.missing_scopes() == ["read_customers", "write_orders"]
+    assert await shop.check() == ["the token of Shopify lacks read_customers, write_orders"]
     with pytest.raises(ShopRefuses, match="read_customers"):
         await shop.find_customer("customer.a@example.com")
 

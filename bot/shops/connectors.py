@@ -1,0 +1,174 @@
+"""The kinds of connectors that a shop file can name: what each needs, what it can serve, and how it is opened.
+
+A new kind is a `Part` with `kind`, an entry in `Connector`, and a case in each of the functions below.
+
+faults_of       what is wrong with a connector's entry, without asking anybody
+open_connector  the connector, which connects at the first question
+secrets_of      the secrets that it names
+is_unprotected  whether it is allowed plain HTTP to another machine
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bot.checked_files import KeyPath, Part
+from bot.errors import ConfigurationError
+from bot.shops.declared.credentials import read_secret, read_secrets
+from bot.shops.declared.file import LookUps, Secret
+from bot.shops.declared.reading import SETTING, address_fault, read_connector
+from bot.shops.declared.shop import open_declared_shop
+from bot.shops.rest import open_rest_shop
+from bot.shops.router import ShopConnector
+from bot.shops.shopify.shop import App, open_shopify
+
+Role = Literal["customers", "orders", "products", "parcels", "actions"]
+
+LOOK_UPS: Mapping[Role, tuple[str, ...]] = {
+    "customers": ("find_customer",),
+    "orders": ("list_orders", "get_order"),
+    "products": ("get_product",),
+    "parcels": ("track",),
+}
+"""What the file of a described connector needs for what it serves."""
+
+
+class HttpConnector(Part):
+    """A system that a file of its own describes (docs/guides/connect-your-shop.md)."""
+
+    kind: Literal["http"]
+    file: Annotated[str, Field(min_length=1, max_length=500)]
+    """Its path, from where this file is."""
+
+
+class RestConnector(Part):
+    """A shop that speaks docs/reference/shop-api.md."""
+
+    kind: Literal["rest"]
+    url: Annotated[str, Field(max_length=500)]
+    token: Secret
+    insecure: bool = False
+
+
+class ShopifyConnector(Part):
+    """A shop at Shopify (docs/guides/shopify.md)."""
+
+    kind: Literal["shopify"]
+    url: Annotated[str, Field(max_length=500)]
+    """Such as `https://fernwick.myshopify.com`, or `env:NAME` for a variable with the address."""
+    token: Secret | None = None
+    """A token that does not end, of an app that was made in the shop's admin. Otherwise the shop's own app signs in."""
+    client_id: Secret | None = None
+    client_secret: Secret | None = None
+    returns: Literal["request", "create"] = "request"
+    """Whether a return waits for the shop's approval, or is open at once."""
+
+    @property
+    def secrets(self) -> dict[str, str | None]:
+        """The references to secrets, by their fields."""
+        return {"token": self.token, "client_id": self.client_id, "client_secret": self.client_secret}
+
+
+Connector = Annotated[HttpConnector | RestConnector | ShopifyConnector, Field(discriminator="kind")]
+"""Each kind that there is."""
+
+
+def faults_of(connector: Connector, roles: Iterable[Role]) -> Iterator[tuple[KeyPath, str]]:
+    """Where in the entry a fault is, and what. `roles` is what the connector serves."""
+    match connector:
+        case RestConnector(url=url, insecure=insecure):
+            if fault := address_fault(url, is_insecure=insecure):
+                yield ("url",), fault
+        case ShopifyConnector(url=url, secrets=secrets):
+            if not _is_reference(url) and (fault := address_fault(url, is_insecure=False)):
+                yield ("url",), fault
+            given = {field for field, reference in secrets.items() if reference}
+            if given not in ({"token"}, {"client_id", "client_secret"}):
+                yield (), "needs either token, or client_id and client_secret"
+            if "orders" not in roles:
+                yield (), f"serves {', '.join(roles)}: Shopify does so for its own orders only, so it serves orders too"
+        case HttpConnector():
+            pass
+
+
+@asynccontextmanager
+async def open_connector(
+    connector: Connector, roles: Iterable[Role], *, folder: Path, environ: Mapping[str, str], place: str
+) -> AsyncIterator[ShopConnector]:
+    """The connector. `folder` is where its paths begin. Raises ConfigurationError with faults that begin with `place`.
+
+    What a described connector's file lacks for its roles is such a fault, too.
+    """
+    match connector:
+        case HttpConnector(file=name):
+            path = folder / name
+            async with open_declared_shop(path, environ=environ) as declared:
+                if missing := missing_look_ups(declared.file.look_ups, roles):
+                    raise ConfigurationError([f"{SETTING}: {path}: {each}" for each in missing])
+                yield declared
+        case RestConnector(url=url, token=token):
+            found = _read({"token": token}, environ, place=place)
+            async with open_rest_shop(url, found["token"]) as rest:
+                yield rest
+        case ShopifyConnector(returns=returns):
+            found = _read({"url": connector.url, **connector.secrets}, environ, place=place)
+            if fault := address_fault(found["url"], is_insecure=False):
+                raise ConfigurationError([f"{place}: url {fault}"])
+            access = found["token"] or App(found["client_id"], found["client_secret"])
+            async with open_shopify(found["url"], access, asks_first=returns == "request") as shopify:
+                yield shopify
+
+
+def secrets_of(connector: Connector, *, folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """The secrets, for logs to mask. Raises ConfigurationError, OSError or ValueError if one is missing."""
+    match connector:
+        case HttpConnector(file=name):
+            file = read_connector(folder / name)
+            known = {file.base_url, *(getattr(file.auth, name, "") for name in ("token_url", "client_id", "user"))}
+            secrets = read_secrets(file, environ, setting=SETTING)
+            yield from (value.get_secret_value() for name, value in secrets.items() if name not in known)
+        case RestConnector(token=token):
+            yield read_secret(token, environ)
+        case ShopifyConnector(token=one, client_secret=other):
+            yield from (read_secret(reference, environ) for reference in (one, other) if reference)
+
+
+def is_unprotected(connector: Connector, *, folder: Path) -> bool:
+    """Whether it is allowed plain HTTP to another machine. Raises ConfigurationError if its file has a fault."""
+    match connector:
+        case RestConnector(insecure=insecure):
+            return insecure
+        case HttpConnector(file=name):
+            return read_connector(folder / name).insecure
+        case _:
+            return False
+
+
+def missing_look_ups(look_ups: LookUps, roles: Iterable[Role]) -> list[str]:
+    """What a connector's file lacks for what it serves."""
+    return [
+        f"look_ups lacks {name}, which a connector that serves {role} needs"
+        for role in roles
+        for name in LOOK_UPS.get(role, ())
+        if getattr(look_ups, name) is None
+    ]
+
+
+def _read(fields: Mapping[str, str | None], environ: Mapping[str, str], *, place: str) -> dict[str, str]:
+    """What the fields stand for. Raises ConfigurationError with every one that is missing."""
+    found, faults = {}, []
+    for name, text in fields.items():
+        try:
+            found[name] = read_secret(text, environ) if text and _is_reference(text) else text or ""
+        except (OSError, ValueError):
+            faults.append(f"{place}: {text} is missing, empty or not readable")
+    if faults:
+        raise ConfigurationError(faults)
+    return found
+
+
+def _is_reference(text: str) -> bool:
+    return text.startswith(("env:", "file:/"))
