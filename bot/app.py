@@ -337,7 +337,13 @@ async def open_app(
                 identities=cases.identities,
                 home=home,
                 overview=Overview(
-                    opened.me, database, clock, settings.targets.hours, cases.assignment.availability, figures
+                    opened.me,
+                    database,
+                    clock,
+                    settings.targets.hours,
+                    cases.assignment.availability,
+                    figures,
+                    opened.desk.current,
                 ),
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),

@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 
 USAGE = """\
 Usage:
-• `/frontdesk cases [all | mine | unassigned | late | customer | snoozed | claimed | solved]` lists cases of your desk
+• `/frontdesk cases [all | mine | unassigned | late | customer | snoozed | claimed | solved] [tag:<tag>]` lists your \
+desk's cases
 • `/frontdesk search <words>` finds your desk's cases, open or closed, by their words, a name or a number
 • `/frontdesk away [30m | 2h | 3d]` says that you're away, so that no case is assigned to you
 • `/frontdesk back` says that you're back
@@ -35,6 +36,7 @@ NO_CHANNEL = "A direct message isn't a channel. Name one, for example `/frontdes
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)(?:\|[^>]*)?>")
 _SPAN = re.compile(r"([1-9][0-9]{0,2})([mhd])")
 _DAYS = re.compile(r"[1-9][0-9]{0,2}")
+_LIST = re.compile(rf"(?:({'|'.join(VIEWS)})(?: |$))?(?:tag:(\S{{1,40}}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class FrontdeskCommand:
 
     verb: str
     words: str = ""
+    tag: str = ""
+    """The tag that a list is narrowed to."""
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -65,8 +69,8 @@ def read_command(text: str) -> FrontdeskCommand:
     verb, _, rest = text.strip().partition(" ")
     verb, words = verb.lower(), " ".join(rest.split())
     match verb:
-        case "cases" if words in ("", *VIEWS):
-            return FrontdeskCommand(verb, words or "all")
+        case "cases" if listed := _LIST.fullmatch(words):
+            return FrontdeskCommand(verb, listed[1] or "all", tag=listed[2] or "")
         case "search" if words:
             return FrontdeskCommand(verb, html.unescape(words))
         case "away" if words == "" or _seconds(words):
@@ -98,7 +102,7 @@ async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
             return ""
         match command.verb:
             case "cases":
-                return await overview.cases(command.words, user=user, at=desks)
+                return await overview.cases(command.words, user=user, at=desks, tag=command.tag)
             case "search":
                 return await overview.search(command.words, at=desks)
             case "metrics":

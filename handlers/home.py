@@ -8,6 +8,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.errors import StoreUnavailable
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.store.persons import REQUEST
+from bot.views.home import shown_in
 from handlers.actions import chosen, read_home_interaction
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, HomeOpened
@@ -33,14 +34,20 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.action("home.refresh")
     async def refresh(ack: Ack, body: BlockActions) -> None:
         await ack()
-        shown = (body.get("view") or {}).get("private_metadata") or ""
-        desk.start(_filled(desk.home.show(body["user"]["id"], view=shown)))
+        view, tag = _shown(body)
+        desk.start(_filled(desk.home.show(body["user"]["id"], view=view, tag=tag)))
 
     @app.action("home.view")
     async def choose_view(ack: Ack, body: BlockActions, action: Action) -> None:
-        view = chosen(action)
+        view, (_, tag) = chosen(action), _shown(body)
         await ack()
-        desk.start(_filled(desk.home.show(body["user"]["id"], view=view)))
+        desk.start(_filled(desk.home.show(body["user"]["id"], view=view, tag=tag)))
+
+    @app.action("home.tag")
+    async def choose_tag(ack: Ack, body: BlockActions, action: Action) -> None:
+        tag, (view, _) = chosen(action), _shown(body)
+        await ack()
+        desk.start(_filled(desk.home.show(body["user"]["id"], view=view, tag=tag)))
 
     @app.action(REQUEST)
     async def erase(ack: Ack, body: BlockActions, action: Action) -> None:
@@ -52,6 +59,11 @@ def register(app: AsyncApp, desk: Desk) -> None:
         language = chosen(action)
         await ack()
         desk.start(_filled(desk.home.choose_language(body["user"]["id"], language)))
+
+
+def _shown(body: BlockActions) -> tuple[str, str]:
+    """The view and the tag that the tab shows in which something was pressed."""
+    return shown_in((body.get("view") or {}).get("private_metadata") or "")
 
 
 async def _filled(showing: Awaitable[None]) -> None:

@@ -161,6 +161,7 @@ _TABLE = (
            is_done=Case.is_with),
     Button("queue.filter", "staff", "Shows a list of the desk's cases.", lane="at_once", anywhere=True),
     Button("home.view", "anyone", "Chooses which cases the Home tab shows. Only staff.", lane="at_once"),
+    Button("home.tag", "anyone", "Chooses the tag of the cases that the Home tab shows. Only staff.", lane="at_once"),
     # Dialogs about a case: the buttons that open them, and what they submit.
     Button("case.resolve", "staff", "Asks how the case ended.", _CLAIMED, "at_once", "submit.resolve"),
     Button("case.handback", "staff", "Asks for a note to the assistant.", _OPEN, "at_once", "submit.handback"),
@@ -170,6 +171,7 @@ _TABLE = (
     Button("case.more.merge", "staff", "Asks for the other case.", _OPEN, "at_once", "submit.merge"),
     Button("case.later", "staff", "Asks until when the case is snoozed.", _CLAIMED, "at_once", "submit.later"),
     Button("case.assign", "staff", "Asks who gets the case.", _OPEN, "at_once", "submit.assign"),
+    Button("case.tags", "staff", "Asks for the tags.", _OPEN, "at_once", "submit.tags"),
     Button("case.prepare", "staff", "Asks which change to prepare.", _CLAIMED, "at_once", "choose.change", speaks=True),
     Button("draft.edit", "staff", "Opens a draft for changes.", _CLAIMED, "at_once", "submit.draft", speaks=True),
     Button("submit.resolve", "staff", "Resolves the case.", _CLAIMED, is_done=_became("resolved")),
@@ -179,6 +181,7 @@ _TABLE = (
     Button("submit.transfer", "staff", "Transfers the case to another desk.", _OPEN, is_done=_became(*_UNCLAIMED)),
     Button("submit.merge", "staff", "Merges the case into another one.", _OPEN, is_done=_became("merged")),
     Button("submit.later", "staff", "Snoozes the case until a time.", _CLAIMED, is_done=_is_asleep),
+    Button("submit.tags", "staff", "Sets the tags of the case.", _OPEN),
     Button("submit.assign", "staff", "Assigns the case to a colleague.", _OPEN, is_done=_became("human")),
     Button("choose.change", "staff", "Asks for the rest of it.", _CLAIMED, "at_once", "submit.change", speaks=True),
     Button("submit.change", "staff", "Prepares the change for the customer.", _CLAIMED, speaks=True),

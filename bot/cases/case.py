@@ -248,10 +248,13 @@ def unmerge(case: Case, *, now: float) -> Case:
     return replace(case, state="bot", ended_at=now)
 
 
-def resolve(case: Case, *, now: float, outcome: str = "solved", cause: str = "") -> Case:
-    """The matter is settled. Everyone at the desk may resolve a claimed case."""
+def resolve(
+    case: Case, *, now: float, outcome: str = "solved", cause: str = "", tags: tuple[str, ...] | None = None
+) -> Case:
+    """The matter is settled. Everyone at the desk may resolve a claimed case. With None, the tags stay."""
     _must_be(case, "human")
-    return replace(case, state="resolved", ended_at=now, due=now + REOPEN_SECONDS, outcome=outcome, cause=cause)
+    tagged = case if tags is None else tag(case, tags)
+    return replace(tagged, state="resolved", ended_at=now, due=now + REOPEN_SECONDS, outcome=outcome, cause=cause)
 
 
 def close(case: Case) -> Case:
@@ -317,6 +320,12 @@ def prioritize(case: Case, priority: Priority, *, now: float, targets: Targets) 
         due = max(now, _step_due(case.waiting_since or case.opened_at, SLA_STEPS[case.step], priority, targets))
     sooner = replace(case, priority=priority, due=due)
     return sooner if case.reply_due is None or case.reply_missed else _owing_by(sooner, now=now, targets=targets)
+
+
+def tag(case: Case, tags: tuple[str, ...]) -> Case:
+    """Staff give the case these tags, in place of those that it has."""
+    _must_be(case, "human", *WAITING)
+    return replace(case, tags=tags)
 
 
 def endanger(case: Case, reason: str, *, now: float, targets: Targets) -> Case:

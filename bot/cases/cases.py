@@ -12,6 +12,7 @@ cancel        The customer no longer wants a person.
 reopen        The customer says that it is not solved.
 mark_spam     The team won't reply.
 prioritize    Staff change the priority.
+tag           Staff give it tags.
 endanger      A graver danger raises the priority to high.
 urge          The customer cannot wait for the desk to open.
 can_wait      The customer can wait.
@@ -26,7 +27,7 @@ says_solved   The customer of a claimed case says that no person is needed any m
 end_erased    The customer's data is erased.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.cases import case as steps
@@ -39,6 +40,7 @@ from bot.cases.status import CaseStatus
 from bot.cases.step import Change, Stepping, UnknownCase, current_case, held_case, lock_of, the_case
 from bot.cases.titles import title_in
 from bot.conversation import Customer, ThreadRef
+from bot.desk_file.model import MAX_TAGS
 from bot.failpoints import failpoint
 from bot.guard.guardrails import mask
 from bot.slack.api.chat import Chat
@@ -214,24 +216,39 @@ class Cases:
         return case
 
     async def resolve(
-        self, ref: str, user: str, *, outcome: str = "solved", cause: str = "", suggest: bool = False
+        self,
+        ref: str,
+        user: str,
+        *,
+        outcome: str = "solved",
+        cause: str = "",
+        tags: Collection[str] | None = None,
+        suggest: bool = False,
     ) -> Case:
         """The matter is settled, and the assistant answers from now on.
 
-        `outcome` and `cause` are what the person chose: an outcome that the desk has, and a cause or nothing.
-        `suggest` records that staff want the answer in the help pages.
+        `outcome` and `cause` are what the person chose: an outcome that the desk has, and a cause or nothing. Without a
+        cause, the one that its tags say. `tags` are None if the person was not asked for them. `suggest` records that
+        staff want the answer in the help pages.
         """
-        name = await name_of(self.directory, user)
+        name, desk = await name_of(self.directory, user), self.messages.desk_file()
+        chosen = None if tags is None else self._known_tags(tags)
+
+        def resolve(case: Case, now: float) -> Case:
+            known = cause or desk.cases.cause_of(case.tags if chosen is None else chosen)
+            return steps.resolve(case, now=now, outcome=outcome, cause=known, tags=chosen)
+
         return await self.stepping.step(
             ref,
             user,
             "resolved",
-            lambda case, now: steps.resolve(case, now=now, outcome=outcome, cause=cause),
+            resolve,
             say=lambda case: self.messages.resolved(case, by=user, name=name),
-            note=f"They closed the case: {staff_cards.outcomes_of(self.messages.desk_file())[outcome].lower()}.",
+            note=f"They closed the case: {staff_cards.outcomes_of(desk)[outcome].lower()}.",
             outcome=outcome,
             cause=cause,
             suggest="yes" if suggest else "no",
+            tags=" ".join(chosen or ()),
         )
 
     async def hand_back(self, ref: str, user: str, *, note: str = "") -> Case:
@@ -294,6 +311,25 @@ class Cases:
             lambda case, now: steps.prioritize(case, priority, now=now, targets=self.targets),
             priority=priority,
         )
+
+    async def tag(self, ref: str, user: str, tags: Collection[str]) -> Case:
+        """Give the case these tags of the desk file, in place of those that it has. The same again changes nothing."""
+        chosen, case = self._known_tags(tags), await self.find(ref)
+        if case.is_open and case.tags == chosen:
+            return case
+        return await self.stepping.step(
+            ref,
+            user,
+            "tagged",
+            lambda case, now: steps.tag(case, chosen),
+            say=lambda case: self.messages.announce("marked", case),
+            start=held_case,
+            tags=" ".join(chosen),
+        )
+
+    def _known_tags(self, tags: Collection[str]) -> tuple[str, ...]:
+        """Those of the tags that the desk file has, in its order."""
+        return tuple(tag for tag in self.messages.desk_file().cases.tags if tag in tags)[:MAX_TAGS]
 
     async def endanger(self, ref: str, user: str, reason: str) -> Case | None:
         """The customer's words in an open case show a graver danger. It becomes urgent, and the card says why.

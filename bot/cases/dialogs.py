@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from bot.cases.buttons import BUTTONS
 from bot.cases.cases import Cases
 from bot.cases.step import UnknownCase
+from bot.cases.tags import tags_to_show
 from bot.conversation import ThreadRef
+from bot.desk_file.model import DeskFile
 from bot.slack.api.chat import Chat
 from bot.slack.api.errors import SlackRefused
 from bot.slack.api.views import Views
@@ -20,6 +22,7 @@ from bot.views import dialogs
 TOO_LATE = "That took too long, so Slack didn't open the dialog. Please press the button again."
 NO_DESK = "There's no other desk to transfer it to: DESK_CHANNELS names none."
 NOTHING_TO_MERGE = "The customer has no other open case to merge this one into."
+NO_TAGS = "There are no tags to choose from: the desk file lists none."
 NO_SUCH_DRAFT = "Frontdesk can't find this draft. Nothing was done."
 NO_SUCH_CASE = "Frontdesk can't find this case. Nothing was done."
 
@@ -117,7 +120,20 @@ async def _hand_back(_: Cases, case: Case, about: str) -> Block:
 
 
 async def _resolve(cases: Cases, case: Case, about: str) -> Block:
-    return dialogs.resolve(case, about=about, desk=cases.messages.desk_file())
+    desk = cases.messages.desk_file()
+    return dialogs.resolve(case, about=about, desk=desk, tags=await _tags_to_show(cases, case, desk))
+
+
+async def _tags(cases: Cases, case: Case, about: str) -> Block | str:
+    desk = cases.messages.desk_file()
+    if not desk.cases.tags:
+        return NO_TAGS
+    return dialogs.tags(case, about=about, desk=desk, tags=await _tags_to_show(cases, case, desk))
+
+
+async def _tags_to_show(cases: Cases, case: Case, desk: DeskFile) -> tuple[str, ...]:
+    async with cases.stepping.database.reading() as tx:
+        return await tags_to_show(tx, case, desk)
 
 
 async def _priority(_: Cases, case: Case, about: str) -> Block:
@@ -171,6 +187,7 @@ DIALOGS: Mapping[str, Callable[[Cases, Case, str], Awaitable[Block | str]]] = {
     "submit.transfer": _transfer,
     "submit.later": _later,
     "submit.assign": _assign,
+    "submit.tags": _tags,
     "submit.merge": _merge,
     "submit.draft": _edit_draft,
 }

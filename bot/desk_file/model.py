@@ -5,8 +5,8 @@ A key that is left out keeps its default, so an empty file changes nothing. docs
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -18,8 +18,12 @@ ELSEWHERE = "elsewhere"
 """In place of a country: for everyone whose country has no lines of its own, or is not known."""
 BUILT_IN_OUTCOMES = frozenset({"solved", "elsewhere", "spam", "assistant_could_have", "other", "erased"})
 """The outcomes of cases that the code decides by. They stay, whatever outcomes a shop adds."""
+BUILT_IN_CAUSES = frozenset({"delivery", "returns", "payment", "product", "account", "other"})
+"""The causes of cases, unless a shop lists its own."""
 OTHER_CAUSE = "other"
 """The cause of a case that is in every list."""
+MAX_TAGS = 10
+"""The most tags that one case can have."""
 
 
 def _line(value: str) -> str:
@@ -147,13 +151,40 @@ class Helplines(Part):
     """Who listens to a person who thinks of suicide: a name and a number, and when somebody answers."""
 
 
+class Tag(Part):
+    """A tag that staff give to cases."""
+
+    label: Label
+    """What staff read."""
+    phrases: Phrases = ()
+    """Words of customers for which the tag is proposed. Staff decide."""
+    cause: Id | Literal[""] = ""
+    """What a case with this tag is about, so that nobody is asked when they resolve it."""
+
+
 class Cases(Part):
-    """What staff choose from when they resolve a case."""
+    """What staff choose from for a case."""
 
     causes: Annotated[Mapping[Id, Label], Field(max_length=30)] = {}
     """What cases are about, id and label, in place of the built-in causes. `other` is added if it is not there."""
     outcomes: Annotated[Mapping[Annotated[Id, AfterValidator(_own_outcome)], Label], Field(max_length=5)] = {}
     """More ways in which a case can end, id and label, beside the built-in outcomes."""
+    tags: Annotated[Mapping[Id, Tag], Field(max_length=30)] = {}
+    """The tags that staff can give to a case."""
+
+    @property
+    def known_causes(self) -> frozenset[str]:
+        """The ids of all causes that staff can choose."""
+        return frozenset((*self.causes, OTHER_CAUSE)) if self.causes else BUILT_IN_CAUSES
+
+    def labels_of(self, tags: Iterable[str]) -> list[str]:
+        """The labels of tags. One that the file no longer has is shown by its id."""
+        return [self.tags[tag].label if tag in self.tags else tag for tag in tags]
+
+    def cause_of(self, tags: Iterable[str]) -> str:
+        """What a case with these tags is about. Empty if they do not say, or disagree."""
+        causes = {self.tags[tag].cause for tag in tags if tag in self.tags} - {""}
+        return causes.pop() if len(causes) == 1 else ""
 
 
 class Tools(Part):
@@ -185,7 +216,7 @@ class DeskFile(Part):
     duty_contact: Annotated[str, Field(pattern=r"^[SUW][A-Z0-9]{5,}$")] = ""
     """Who is mentioned at once, day and night, when somebody is in danger: a user group's id (`S…`) or a person's."""
     cases: Cases = Cases()
-    """What staff choose from when they resolve a case."""
+    """What staff choose from for a case."""
     tools: Tools = Tools()
     """What the agents can do."""
 

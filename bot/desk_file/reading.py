@@ -35,6 +35,10 @@ FORMS = {
     "cases": "cases: {causes: {brakes: Brakes}, outcomes: {workshop: Sent to the workshop}}",
     "cases.causes": "causes: {brakes: Brakes, delivery: Delivery}",
     "cases.outcomes": "outcomes: {workshop: Sent to the workshop}",
+    "cases.tags": "tags: {refund: {label: Refund, phrases: [money back]}}",
+    "cases.tags.label": "label: Refund",
+    "cases.tags.phrases": "phrases: [money back, refund*]",
+    "cases.tags.cause": "cause: payment",
     "tools": "tools: {without: [check_shipping]}",
     "tools.without": "without: [check_shipping]",
 }
@@ -47,6 +51,10 @@ def read_desk_file(path: Path) -> DeskFile:
 
 
 def _check(desk: DeskFile) -> Iterator[tuple[KeyPath, str]]:
+    for name, tag in desk.cases.tags.items():
+        if tag.cause and tag.cause not in desk.cases.known_causes:
+            known = ", ".join(sorted(desk.cases.known_causes))
+            yield ("cases", "tags", name, "cause"), f"is no cause of this desk: use one of {known}"
     if (length := max(len(own_part(desk)), len(drafts_part(desk)))) > OWN_PART_LIMIT:
         told = f"adds {length:,} characters to the instructions, and at most {OWN_PART_LIMIT:,} are possible"
         yield (), f"{told}: shorten rules, topics with their sentences, and glossary"

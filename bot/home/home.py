@@ -52,13 +52,15 @@ class Home:
     desk_file: Callable[[], DeskFile] = DeskFile
     """The desk file in force."""
 
-    async def show(self, user: str, *, view: str = "") -> None:
+    async def show(self, user: str, *, view: str = "", tag: str = "") -> None:
         """Publish the tab, unless the user is not a person. Raises what Slack and the database raise.
 
-        Staff see the list of cases that `view` names, a key of VIEWS, or everything that is open.
+        Staff see the list of cases that `view` names, a key of VIEWS, or everything that is open. With a `tag` of the
+        desk file, they see only the cases that have it.
         """
         if desks := await self.staff.desks(user):
-            await self._show_staff(user, desks, view=view if view in VIEWS else "all")
+            tag = tag if tag in self.desk_file().cases.tags else ""
+            await self._show_staff(user, desks, view=view if view in VIEWS else "all", tag=tag)
         else:
             await self._show_customer(user)
 
@@ -88,16 +90,18 @@ class Home:
         )
         await self.views.publish_home(user, view)
 
-    async def _show_staff(self, user: str, desks: Desks, *, view: str) -> None:
+    async def _show_staff(self, user: str, desks: Desks, *, view: str, tag: str) -> None:
         today = self.hours.midnight(self.clock.now())
         async with self.database.reading() as tx:
             counts = await case_lists.count_open(tx, user=user, at=desks)
-            cases = await case_lists.of_view(tx, view, user=user, at=desks, today=today, limit=QUEUE_LIMIT)
+            cases = await case_lists.of_view(tx, view, user=user, at=desks, today=today, tag=tag, limit=QUEUE_LIMIT)
             cards = await case_lists.cards(tx, cases)
             paused = await pauses.latest(tx)
         shown = home.for_staff(
             cases,
             view=view,
+            tag=tag,
+            tags=self.desk_file().cases.tags,
             counts=counts,
             links=links_to(cards, self.me),
             figures=await self.figures(METRICS_DAYS),

@@ -9,12 +9,13 @@ leave         Notes that a person is away.
 come_back     Notes that they are back.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.cases.availability import Availability
 from bot.cases.hours import Hours
 from bot.clock import Clock
+from bot.desk_file.model import DeskFile, Tag
 from bot.home.home import links_to
 from bot.slack.api.transport import Identity
 from bot.slack.blocks import moment
@@ -41,18 +42,24 @@ class Overview:
     availability: Availability
     figures: Callable[[int], Awaitable[str]]
     """Days -> the metrics of these days as mrkdwn."""
+    desk_file: Callable[[], DeskFile] = DeskFile
+    """The desk file in force."""
 
-    async def cases(self, view: str, *, user: str, at: Desks) -> str:
-        """A list of the cases of these desks. `view` is a key of VIEWS."""
+    async def cases(self, view: str, *, user: str, at: Desks, tag: str = "") -> str:
+        """A list of the cases of these desks. `view` is a key of VIEWS. `tag` narrows it to the cases that have it."""
+        tags = self.desk_file().cases.tags
+        if tag and tag not in tags:
+            return _unknown_tag(tag, tags)
         async with self.database.reading() as tx:
             found = await case_lists.of_view(
-                tx, view, user=user, at=at, today=self.hours.midnight(self.clock.now()), limit=MAX_LISTED
+                tx, view, user=user, at=at, today=self.hours.midnight(self.clock.now()), tag=tag, limit=MAX_LISTED
             )
             lines = await self._lines(tx, found[:MAX_FOUND_CASES])
         if not found:
-            return f"No cases ({VIEWS[view].lower()})."
+            return f"No cases ({VIEWS[view].lower()}{f', {escape(tags[tag].label)}' if tag else ''})."
         more = [f"and {len(found) - MAX_FOUND_CASES} more"] if len(found) > MAX_FOUND_CASES else []
-        return "\n".join([f"*{VIEWS[view]}*", *lines, *more])
+        heading = f"*{VIEWS[view]}*" + (f" · {escape(tags[tag].label)}" if tag else "")
+        return "\n".join([heading, *lines, *more])
 
     async def search(self, words: str, *, at: Desks) -> str:
         """The newest cases of these desks, open or closed, that contain all of the words."""
@@ -99,3 +106,8 @@ class Overview:
     async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:
         links = links_to(await case_lists.cards(tx, cases), self.me)
         return [f"• {line(case, links.get(case.id, ''))}" for case in cases]
+
+
+def _unknown_tag(tag: str, tags: Mapping[str, Tag]) -> str:
+    known = ", ".join(f"`{name}`" for name in tags)
+    return f"This desk has no tag `{escape(tag)}`. Its tags: {known or 'none, as the desk file lists none'}."

@@ -223,6 +223,10 @@ class People:
     """The number of people's replies that came within their target."""
     replies: int = 0
     """The number of people's replies for which a target ran."""
+    by_cause: Mapping[str, int] = field(default_factory=dict)
+    """Cause -> number of cases for which staff chose it, the most frequent first."""
+    by_tag: Mapping[str, int] = field(default_factory=dict)
+    """Tag -> number of cases that have it, the most frequent first. A case can have several."""
 
     @property
     def reply_rate(self) -> float | None:
@@ -558,6 +562,8 @@ def _people(cases: Iterable[Opened], record: MetricsRecord, between: Between) ->
         dict(sorted(scores.items())),
         sum(case.replies_met for case in cases),
         sum(case.replies_met + case.replies_missed for case in cases),
+        _commonest(case.cause for case in cases if case.cause),
+        _commonest(tag for case in cases for tag in case.tags),
     )
 
 

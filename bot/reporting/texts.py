@@ -247,6 +247,9 @@ def _people(figures: People) -> Iterator[MetricLine]:
         "Replies in time", percent(figures.reply_rate), f"{figures.replies_met:,} of {figures.replies:,} that were due"
     )
     yield MetricLine("Reopened", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
+    for name, counted in (("about", figures.by_cause), ("tagged", figures.by_tag)):
+        for code, count in counted.items():
+            yield MetricLine(f"{name} {code.replace('_', ' ')}", _cases(count), is_part=True)
     mean = "" if figures.mean_score is None else f", mean {figures.mean_score:.1f} of 5"
     yield MetricLine("CSAT: 4 or 5 of 5", percent(figures.satisfied), f"n = {figures.scored:,}{mean}")
 

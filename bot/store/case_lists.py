@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, String, and_, case, func, or_, select, type_coerce
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
@@ -54,9 +54,16 @@ EVERYWHERE = Desks(frozenset({""}))
 
 
 async def of_view(
-    tx: AsyncConnection, view: str, *, limit: int, at: Desks = EVERYWHERE, user: str = "", today: float = 0.0
+    tx: AsyncConnection,
+    view: str,
+    *,
+    limit: int,
+    at: Desks = EVERYWHERE,
+    user: str = "",
+    today: float = 0.0,
+    tag: str = "",
 ) -> list[Case]:
-    """One of the lists that staff choose from: the cases of these desks, or of `user` there.
+    """One of the lists that staff choose from: the cases of these desks, or of `user` there. `tag` narrows it.
 
     First those without an owner, then the more urgent, then those that have waited longer. Those that were solved since
     `today` began: the newest first.
@@ -77,7 +84,8 @@ async def of_view(
         "all": [state.in_(OPEN_STATES)],
     }
     order = latest if view == "solved" else (unowned_first, *_by_urgency())
-    rows = await tx.execute(select(table).where(*views[view], at.have_row()).order_by(*order).limit(limit))
+    tagged = [has_tag(tag)] if tag else []
+    rows = await tx.execute(select(table).where(*views[view], *tagged, at.have_row()).order_by(*order).limit(limit))
     return [as_case(row) for row in rows]
 
 
@@ -155,6 +163,11 @@ async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple
         select(table.c.key, table.c.channel, table.c.ts).where(table.c.key.in_(keys), table.c.ts.is_not(None))
     )
     return {keys[row.key]: (row.channel, row.ts) for row in rows}
+
+
+def has_tag(tag: str) -> ColumnElement[bool]:
+    """Whether a case has the tag."""
+    return type_coerce(schema.kase.c.tags, String).contains(f" {tag} ", autoescape=True)
 
 
 def _is_late() -> ColumnElement[bool]:

@@ -36,6 +36,7 @@ LATER = (
     "last_owner",
     "outcome",
     "cause",
+    "tags",
     "follows",
     "merged_into",
     "titled_by",
@@ -105,6 +106,8 @@ class Case:
     outcome: str = ""
     """How the case ended, in the words of the person who ended it."""
     cause: str = ""
+    tags: tuple[str, ...] = ()
+    """The ids of the tags that staff gave it, in the order of the desk file."""
     follows: int | None = None
     """The id of the case that this one continues."""
     merged_into: int | None = None

@@ -71,6 +71,10 @@ class Opened:
     """How many replies of people that were due came in time."""
     replies_missed: int = 0
     """How many came late."""
+    cause: str = ""
+    """What it was about, as staff said. Empty if they said nothing."""
+    tags: tuple[str, ...] = ()
+    """The tags that staff gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +282,7 @@ async def _cases(database: Database, span: Span, taken: Span) -> list[Opened]:
             else:
                 steps.setdefault((row.subject, row.action), []).append(row.at)
     columns = (table.id, table.thread, table.customer, table.reason, table.state, table.opened_at, table.claimed_at)
-    later = (table.replied_at, table.reopened, table.outcome, table.merged_into)
+    later = (table.replied_at, table.reopened, table.outcome, table.merged_into, table.cause, table.tags)
     opened = select(*columns, *later)
     return [
         Opened(
@@ -297,6 +301,8 @@ async def _cases(database: Database, span: Span, taken: Span) -> list[Opened]:
             was_merged=row.merged_into is not None,
             replies_met=replies[ref_of(row.id), "yes"],
             replies_missed=replies[ref_of(row.id), "no"],
+            cause=row.cause,
+            tags=row.tags,
         )
         async for rows in _pieces(database, opened, table.opened_at, table.id, span=span)
         for row in rows

@@ -79,6 +79,21 @@ class Words(TypeDecorator[str]):
         return None if value is None else sound(value).replace("\0", "\ufffd")[: self.limit]
 
 
+class Ids(TypeDecorator[tuple[str, ...]]):
+    """Ids from a closed list, as one text with a blank before and behind each, by which a condition finds one."""
+
+    impl: Any = String(400)
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[str, ...] | None, dialect: Any) -> str:
+        """The text for the ids. Empty if there are none."""
+        return " ".join(("", *value, "")) if value else ""
+
+    def process_result_value(self, value: str | None, dialect: Any) -> tuple[str, ...]:
+        """The ids in the text."""
+        return tuple((value or "").split())
+
+
 OPEN_CASE = "state in ('waiting', 'out_of_hours', 'human')"
 """The condition for a case that people have or will get. A thread has at most one."""
 RELAYED = "source_ts is not null"
@@ -236,6 +251,8 @@ kase = Table(
     # How it ended, by the person who ended it, from closed lists of words.
     Column("outcome", String(32), nullable=False, server_default=""),
     Column("cause", String(32), nullable=False, server_default=""),
+    # The tags that staff gave it, from the desk file's list.
+    Column("tags", Ids, nullable=False, server_default=""),
     # Where its title is from: "" none yet, "rule", "asked" while a model is asked, "model". And when it was made.
     Column("titled_by", String(8), nullable=False, server_default=""),
     Column("titled_at", Float),

@@ -5,11 +5,11 @@ A dialog is named by its `callback_id`. Slack returns the input under the ids of
 trust it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from bot.desk_file.model import DeskFile
+from bot.desk_file.model import MAX_TAGS, DeskFile
 from bot.shops.actions import ActionKind, Reason
 from bot.shops.port import Address, Money, Order, OrderLine, PaymentMethod, Variant, minor_digits
 from bot.slack.blocks import Block, capped, context, plain, section
@@ -18,7 +18,7 @@ from bot.store.actions import Action
 from bot.store.cases import Case
 from bot.views.action_cards import NOTE_LIMIT as REFUSAL_LIMIT
 from bot.views.action_cards import staff_title
-from bot.views.staff_cards import PRIORITIES, causes_of, outcomes_of
+from bot.views.staff_cards import PRIORITIES, causes_of, outcomes_to_choose
 
 NOTE_LIMIT = 1_000
 """The most characters of a note."""
@@ -70,20 +70,32 @@ def hand_back(case: Case, *, about: str) -> Block:
     return _modal("submit.handback", f"Hand back {case.ref}", "Hand back", context(words), note, about=about)
 
 
-def resolve(case: Case, *, about: str, desk: DeskFile) -> Block:
+def resolve(case: Case, *, about: str, desk: DeskFile, tags: Collection[str] = ()) -> Block:
     """Resolve a case. `outcome` is how it ended, `cause` what it was about, and `kb` whether to suggest an article.
 
-    `desk` has the choices.
+    `desk` has the choices. Nothing is asked that is known: no `tags` if the case has some (`tags` are the proposed
+    ones), no cause if its tags say it, and no article if no person answered.
     """
-    return _modal(
-        "submit.resolve",
-        f"Resolve {case.ref}",
-        "Resolve",
-        _radio("outcome", "How did it end?", outcomes_of(desk), present="solved"),
-        _select("cause", "What was it about?", causes_of(desk)),
-        _ticks("kb", "Knowledge base", {SUGGEST: "Suggest an article for the knowledge base"}),
-        about=about,
-    )
+    asked = [_radio("outcome", "How did it end?", outcomes_to_choose(desk), present="solved")]
+    if desk.cases.tags and not case.tags:
+        asked.append(_tag_menu(desk, tags))
+    if not desk.cases.cause_of(case.tags):
+        asked.append(_select("cause", "What was it about?", causes_of(desk)))
+    if case.replied_at is not None:
+        asked.append(_ticks("kb", "Knowledge base", {SUGGEST: "Suggest an article for the knowledge base"}))
+    return _modal("submit.resolve", f"Resolve {case.ref}", "Resolve", *asked, about=about)
+
+
+def tags(case: Case, *, about: str, desk: DeskFile, tags: Collection[str]) -> Block:
+    """Choose the `tags` of a case. Those given are preselected: its own, or the proposed ones if it has none."""
+    proposed = "" if case.tags or not tags else " The chosen ones are a proposal from what the customer wrote."
+    words = f"Only the team sees tags. Lists, the search and the report use them.{proposed}"
+    return _modal("submit.tags", f"Tags of {case.ref}", "Set", context(words), _tag_menu(desk, tags), about=about)
+
+
+def _tag_menu(desk: DeskFile, chosen: Collection[str]) -> Block:
+    labels = {name: tag.label for name, tag in desk.cases.tags.items()}
+    return _several("tags", "Tags", labels, chosen=chosen, most=MAX_TAGS)
 
 
 def article(*, title: str, question: str, answer: str, about: str) -> Block:
@@ -338,6 +350,19 @@ def _select(block_id: str, label: str, choices: Mapping[str, str], *, optional: 
     """A menu to choose one option, or none if it is optional."""
     element = {"type": "static_select", "action_id": block_id, "options": _options(choices)}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
+
+
+def _several(block_id: str, label: str, choices: Mapping[str, str], *, chosen: Collection[str], most: int) -> Block:
+    """A menu to choose up to `most` options, or none. Those of `chosen` that there are, are preselected."""
+    element: Block = {
+        "type": "multi_static_select",
+        "action_id": block_id,
+        "options": _options(choices),
+        "max_selected_items": most,
+    }
+    if present := {value: text for value, text in choices.items() if value in chosen}:
+        element["initial_options"] = _options(present)
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": True}
 
 
 def _ticks(block_id: str, label: str, choices: Mapping[str, str]) -> Block:

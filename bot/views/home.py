@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bot.desk_file.model import DeskFile
+from bot.desk_file.model import DeskFile, Tag
 from bot.language.languages import Language, read_section
 from bot.language.sentences import Sentences
 from bot.slack.blocks import Block, actions, button, capped, context, header, moment, one_line, plain, section
@@ -15,6 +15,8 @@ from bot.views.queue_cards import VIEWS, line, view_menu
 
 MAX_SHOWN_CASES = 20
 """The most cases in a list. A tab has at most a hundred blocks, and no one reads more."""
+ALL_TAGS = "*"
+"""The choice of cases with any tag or none. No tag has this name."""
 AS_IN_SLACK = "slack"
 """The choice to use the language that is set in Slack."""
 
@@ -68,6 +70,8 @@ def for_staff(
     cases: Sequence[Case],
     *,
     view: str,
+    tag: str,
+    tags: Mapping[str, Tag],
     counts: Counts,
     links: Mapping[int, str],
     figures: str,
@@ -78,6 +82,7 @@ def for_staff(
     """The tab for staff: a list of cases, the metrics and the knowledge base.
 
     `cases` are those of the `view`, a key of VIEWS, the most urgent first, and `counts` counts all that are open.
+    `tag` is the one that the list is narrowed to, or empty, and `tags` are those to choose from.
     `links` are the addresses of the cases' cards by the case's id. `figures` (the metrics) and `knowledge` are mrkdwn.
     `paused` are the channels in which the assistant is silent. `at` is the present time.
     """
@@ -89,17 +94,41 @@ def for_staff(
     blocks = [
         header("Cases"),
         context(f"{numbers} · as of {moment(at, '{time}')}"),
-        actions(view_menu("home.view", "Show a list…", chosen=view), button("home.refresh", "Refresh", "staff")),
+        actions(
+            view_menu("home.view", "Show a list…", chosen=view),
+            *([_tag_menu(tags, tag)] if tags else []),
+            button("home.refresh", "Refresh", "staff"),
+        ),
         *(_of_staff(case, links.get(case.id, "")) for case in shown),
     ]
     if len(cases) > MAX_SHOWN_CASES:
-        blocks.append(context(f"and {len(cases) - MAX_SHOWN_CASES} more: `/frontdesk cases {view}`"))
+        narrowed = f" tag:{tag}" if tag else ""
+        blocks.append(context(f"and {len(cases) - MAX_SHOWN_CASES} more: `/frontdesk cases {view}{narrowed}`"))
     if not cases:
         blocks.append(section(f"No cases ({VIEWS[view].lower()})."))
     blocks += [header("Metrics"), section(figures), header("Knowledge base"), section(knowledge)]
     if paused:
         blocks.append(context("The assistant is paused in " + ", ".join(f"<#{channel}>" for channel in paused)))
-    return {"type": "home", "blocks": blocks, "private_metadata": view}
+    return {"type": "home", "blocks": blocks, "private_metadata": f"{view}/{tag}"}
+
+
+def shown_in(private_metadata: str) -> tuple[str, str]:
+    """The view and the tag that a tab shows. Both can be empty, or names that there are not."""
+    view, _, tag = private_metadata.partition("/")
+    return view, tag
+
+
+def _tag_menu(tags: Mapping[str, Tag], chosen: str) -> Block:
+    options = {ALL_TAGS: _option("All tags", ALL_TAGS)}
+    options |= {name: _option(tag.label, name) for name, tag in tags.items()}
+    present = options[chosen or ALL_TAGS]
+    return {
+        "type": "static_select",
+        "action_id": "home.tag",
+        "placeholder": plain("Tag"),
+        "options": [*options.values()],
+        "initial_option": present,
+    }
 
 
 def _of_customer(sentences: Sentences, language: Language, case: Case) -> Block:

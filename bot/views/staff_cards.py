@@ -65,7 +65,7 @@ WHY = {
 OUTCOMES = {
     "solved": "Solved",
     "elsewhere": "Answered elsewhere",
-    "spam": "Not a question, or spam",
+    "spam": "Spam",
     "assistant_could_have": "The assistant could have answered",
     "other": "Other",
 }
@@ -105,6 +105,11 @@ def outcomes_of(desk: DeskFile) -> Mapping[str, str]:
     return {**OUTCOMES, **desk.cases.outcomes}
 
 
+def outcomes_to_choose(desk: DeskFile) -> Mapping[str, str]:
+    """The ways in which a person can resolve a case. Spam has its own entry in the card's menu."""
+    return {outcome: words for outcome, words in outcomes_of(desk).items() if outcome != "spam"}
+
+
 def causes_of(desk: DeskFile) -> Mapping[str, str]:
     """What a case can be about at this desk: what the desk file says, or else the built-in causes."""
     own = desk.cases.causes
@@ -121,27 +126,28 @@ def case_card(
     """The card of a case in its present state.
 
     `prepares` is whether staff can prepare a change of an order here. `by` is the Slack id of the user who ended the
-    case. `desk` has the words for its own causes and outcomes.
+    case. `desk` has the words for its own causes, outcomes and tags.
     """
+    desk = desk or DeskFile()
     match case.state:
         case "waiting" | "out_of_hours":
-            return _waiting_card(case)
+            return _waiting_card(case, desk)
         case "human":
-            return _claimed_card(case, prepares=prepares)
+            return _claimed_card(case, desk, prepares=prepares)
         case "merged":
             return _merged_card(case, by)
         case _:
-            return _ended_card(case, by, desk or DeskFile())
+            return _ended_card(case, by, desk)
 
 
-def _waiting_card(case: Case) -> Card:
+def _waiting_card(case: Case, desk: DeskFile) -> Card:
     """The card of a case that no one has claimed yet. While the desk is closed, it says when the desk opens."""
     opens = case.due if case.state == "out_of_hours" else None
     return _card(
         case,
         f"{case.ref}: {one_line(_why(case), 200)} ({case.priority} priority). Customer: <@{case.customer}>",
         fields(
-            *_about(case),
+            *_about(case, desk),
             ("Waiting", moment(case.since, "since {date_short_pretty} {time}")),
             ("Desk opens", moment(opens, "{date_short_pretty} {time}") if opens else ""),
         ),
@@ -149,6 +155,7 @@ def _waiting_card(case: Case) -> Card:
         actions(
             button("case.claim", "Claim", case.ref, style="primary"),
             _assign(case),
+            *_tags(case, desk),
             _customer(case),
             button("case.handback", "Hand back to assistant", case.ref),
             _more(case),
@@ -157,13 +164,13 @@ def _waiting_card(case: Case) -> Card:
     )
 
 
-def _claimed_card(case: Case, *, prepares: bool) -> Card:
+def _claimed_card(case: Case, desk: DeskFile, *, prepares: bool) -> Card:
     claimed = f"*Claimed by <@{case.owner or ''}>* {moment(case.claimed_at or 0.0, '{time}')} · {stage(case)}"
     return _card(
         case,
         f"{case.ref} is claimed by <@{case.owner or ''}>",
         section(f":large_green_circle: {claimed}"),
-        fields(*_about(case), ("Helping", ", ".join(f"<@{helper.person}>" for helper in case.helpers))),
+        fields(*_about(case, desk), ("Helping", ", ".join(f"<@{helper.person}>" for helper in case.helpers))),
         *_summary(case.summary),
         actions(
             button("case.resolve", "Resolve", case.ref, style="primary"),
@@ -174,7 +181,7 @@ def _claimed_card(case: Case, *, prepares: bool) -> Card:
             _more(case),
             block_id="case",
         ),
-        actions(*_work(case), block_id="work"),
+        actions(*_work(case, desk), block_id="work"),
     )
 
 
@@ -202,7 +209,11 @@ def _ended_card(case: Case, by: str, desk: DeskFile) -> Card:
         case,
         f"{case.ref}: {outcome}{_by(by)}",
         section(f":white_check_mark: *{outcome}*{_by(by)} {_ended_at(case)}"),
-        fields(("Customer", f"<@{case.customer}>"), ("Cause", _words(case.cause, {**CAUSES, **causes_of(desk)}))),
+        fields(
+            ("Customer", f"<@{case.customer}>"),
+            ("Cause", _words(case.cause, {**CAUSES, **causes_of(desk)})),
+            ("Tags", _labels(case, desk)),
+        ),
         *(suggest if case.replied_at is not None else ()),
     )
 
@@ -656,14 +667,19 @@ def _card(case: Case, text: str, *blocks: Block) -> Card:
     return Card(text, (header(f"{case.ref}{SEPARATOR}{case.title}"), *blocks, *facts))
 
 
-def _about(case: Case) -> tuple[tuple[str, str], ...]:
+def _about(case: Case, desk: DeskFile) -> tuple[tuple[str, str], ...]:
     """The fields of an open case."""
     note = MEMBER_NOTES.get(case.member_type, "")  # type: ignore[call-overload]  # the column holds nothing else
     return (
         ("Customer", f"<@{case.customer}>" + (f" · {note}" if note else "")),
         ("Priority", PRIORITIES.get(case.priority, escape(case.priority))),
         ("Why", one_line(_why(case), 300)),
+        ("Tags", _labels(case, desk)),
     )
+
+
+def _labels(case: Case, desk: DeskFile) -> str:
+    return escape(", ".join(desk.cases.labels_of(case.tags)))
 
 
 def _why(case: Case) -> str:
@@ -723,14 +739,19 @@ def _more(case: Case) -> Block:
     return overflow("case.more", *((f"{name}/{case.ref}", text) for name, text in MORE.items()))
 
 
-def _work(case: Case) -> list[Block]:
+def _work(case: Case, desk: DeskFile) -> list[Block]:
     """The buttons of a claimed case that say whose turn it is."""
     customer = [] if case.reply_due is None else [button("case.await", "Waiting for customer", case.ref)]
     later = button("case.later", "Snooze…", case.ref)
     if case.snoozed_until is not None:
         later = button("case.wake", "End snooze", case.ref)
     unassign = button("case.unassign", "Back to the queue", case.ref)
-    return [_customer(case), *customer, later, _assign(case), unassign]
+    return [_customer(case), *customer, later, *_tags(case, desk), _assign(case), unassign]
+
+
+def _tags(case: Case, desk: DeskFile) -> list[Block]:
+    """The button for the case's tags. None at a desk that has no tags."""
+    return [button("case.tags", "Tags…", case.ref)] if desk.cases.tags else []
 
 
 def _customer(case: Case) -> Block:

@@ -53,7 +53,7 @@ WORKS = {
     **dict.fromkeys(["relay.claim_send", "case.handback", "case.more.priority", "case.more.spam"], PEOPLES),
     **dict.fromkeys(["case.more.transfer", "case.more.merge", "submit.handback", "submit.priority"], PEOPLES),
     **dict.fromkeys(["submit.spam", "submit.transfer", "submit.merge"], PEOPLES),
-    **dict.fromkeys(["case.assign", "submit.assign"], PEOPLES),
+    **dict.fromkeys(["case.assign", "submit.assign", "case.tags", "submit.tags"], PEOPLES),
     "relay.join_send": CLAIMED,
     **dict.fromkeys(["case.unassign", "case.await", "case.later", "case.wake", "submit.later"], CLAIMED),
     "kb.suggest": {*ENDED, "merged", "bot"},

@@ -30,6 +30,7 @@ helplines:
 duty_contact: the boss
 cases:
   outcomes: {spam: Spam}
+  tags: {vip: Important, Refund: {label: Refund}, press: {phrases: [press]}}
 tools: {without: search}
 glossary: {club: }
 """
@@ -46,8 +47,11 @@ FOUND = [
     (14, 3, "helplines.AT must have keys of its own; for example, helplines: {DE:"),
     (15, 1, "duty_contact has the wrong form; for example, duty_contact: S"),
     (17, 14, "cases.outcomes.spam is a built-in outcome"),
-    (18, 9, "tools.without must be a list; for example, without: ["),
-    (19, 12, "glossary.club must be a text; for example, glossary: {"),
+    (18, 10, "cases.tags.vip must have keys of its own; for example, tags: {"),
+    (18, 26, "cases.tags.Refund has the wrong form"),
+    (18, 51, "cases.tags.press.label is missing"),
+    (19, 9, "tools.without must be a list; for example, without: ["),
+    (20, 12, "glossary.club must be a text; for example, glossary: {"),
 ]
 
 

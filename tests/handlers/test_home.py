@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
@@ -10,9 +10,11 @@ import pytest
 from bot.cases.availability import Availability
 from bot.cases.cases import Cases
 from bot.cases.hours import Hours
+from bot.cases.messages import CaseMessages
 from bot.cases.staff import Staff
 from bot.conversation import ThreadRef
 from bot.desk.identity import Identities
+from bot.desk_file.model import DeskFile
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
 from bot.language.sentences import load_sentences
@@ -32,6 +34,8 @@ from tests.turns.arrivals import TEAM
 AGENT = "U0AGENTA"
 PATIENCE = patience(20.0)
 FIGURES = "*3* resolved"
+DESK = DeskFile.model_validate({"cases": {"tags": {"refund": {"label": "Refund"}, "vip": {"label": "VIP"}}}})
+MESSAGES = CaseMessages(load_sentences(), "C0AGENTS", desk_file=lambda: DESK)
 
 
 class Shelf:
@@ -113,7 +117,8 @@ class Wired(Door):
 async def wired(database: Database, slack: LocalSlack) -> Wired:
     client, clock = slack.client, ManualClock()
     answers, me = build_answers(database, client, clock), await client.api.auth()
-    wired = Wired(slack, answers.cases)
+    cases = replace(answers.cases, stepping=replace(answers.cases.stepping, messages=MESSAGES))
+    wired = Wired(slack, cases)
     staff, identities = (
         Staff(client.directory, clock, agent_channel="C0AGENTS"),
         Identities(client.directory, None, database),
@@ -132,9 +137,10 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
             cast(Any, Shelf()),
             Hours(),
             figures,
+            lambda: DESK,
         ),
         "overview": Overview(
-            me, database, clock, Hours(), Availability(database, slack.client.directory, clock), figures
+            me, database, clock, Hours(), Availability(database, slack.client.directory, clock), figures, lambda: DESK
         ),
         "start": wired.start,
         "inbox": wired,
@@ -223,6 +229,22 @@ async def test_the_command_lists_and_finds_cases(wired: Wired) -> None:
     assert await wired.runs("/frontdesk metrics 14") == f"{FIGURES} in 14 days"
 
 
+async def test_lists_and_the_tab_are_narrowed_to_a_tag_and_stay_so(wired: Wired) -> None:
+    lamp, boots = await wired.opened("A lamp that broke"), await wired.opened("Boots that leak")
+    await wired.cases.tag(lamp, AGENT, ["refund"])
+    for line in ("/frontdesk cases tag:refund", "/frontdesk cases unassigned tag:refund"):
+        listed = await wired.runs(line)
+        assert (lamp in listed, boots in listed, "Refund" in listed) == (True, False, True), line
+    assert await wired.runs("/frontdesk cases mine tag:vip") == "No cases (with me, VIP)."
+    assert (await wired.runs("/frontdesk cases tag:lost")).endswith("no tag `lost`. Its tags: `refund`, `vip`.")
+    assert boots in await wired.opens(AGENT)
+    assert boots not in await wired.does(AGENT, "home.tag", "refund")
+    assert boots not in await wired.does(AGENT, "home.view", "unassigned")
+    narrowed = await wired.does(AGENT, "home.refresh")
+    assert (lamp in narrowed, boots in narrowed) == (True, False)
+    assert boots in await wired.does(AGENT, "home.tag", "*")
+
+
 async def test_a_channel_is_silenced_and_speaks_again(wired: Wired) -> None:
     assert "now paused in <#C0SUPPORT>" in await wired.runs("/frontdesk pause <#C0SUPPORT|support>")
     assert "already paused in <#C0SUPPORT>" in await wired.runs("/frontdesk pause", channel="C0SUPPORT")
@@ -250,6 +272,7 @@ async def test_people_say_that_they_are_away_and_back(wired: Wired) -> None:
         "/frontdesk search",
         "/frontdesk metrics 0",
         "/frontdesk cases theirs",
+        "/frontdesk cases minetag:vip",
     ],
 )
 async def test_whatever_is_not_understood_is_answered_with_the_usage(wired: Wired, line: str) -> None:

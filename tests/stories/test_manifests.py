@@ -36,13 +36,14 @@ NOT_PLAYED = frozenset(
             "case.prepare",
             "case.reopen",
             "case.snooze",
+            "case.tags",
             "case.takeover",
             "case.unassign",
             "case.wake",
         ),
         *("draft.edit", "draft.send"),
         *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.undo", "esc.urgent", "esc.wait"),
-        *("home.refresh", "home.view", "queue.filter", "queue.next"),
+        *("home.refresh", "home.tag", "home.view", "queue.filter", "queue.next"),
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
         *("relay.claim_send", "relay.join_send", "relay.note", "relay.send"),
         *(
@@ -58,6 +59,7 @@ NOT_PLAYED = frozenset(
             "submit.priority",
             "submit.refusal",
             "submit.spam",
+            "submit.tags",
             "submit.transfer",
         ),
     }

@@ -14,9 +14,9 @@ from bot.clock import DAY
 from bot.reporting.customer import CustomerCards
 from bot.reporting.why import Why
 from bot.store.inbox import InboxItem
-from bot.turns.interactions.replies import Replies, Step, field, interaction_thread, is_number, one_of
+from bot.turns.interactions.replies import Replies, Step, chosen_of, field, interaction_thread, is_number, one_of
 from bot.views.dialogs import SUGGEST
-from bot.views.staff_cards import causes_of, outcomes_of
+from bot.views.staff_cards import causes_of, outcomes_to_choose
 
 NOT_AT_DESK = "This person isn't on the desk's team. Nothing was assigned."
 
@@ -58,6 +58,7 @@ class CaseSteps:
             "submit.resolve": self._resolve,
             "submit.handback": lambda item, ref: self.cases.hand_back(ref, item.author, note=field(item, "note")),
             "submit.priority": self._prioritize,
+            "submit.tags": lambda item, ref: self.cases.tag(ref, item.author, chosen_of(item, "tags")),
             "submit.spam": lambda item, ref: self.cases.mark_spam(ref, item.author),
             "submit.transfer": lambda item, ref: self.cases.transfer(ref, item.author, field(item, "desk")),
             "submit.assign": self._assign,
@@ -169,10 +170,11 @@ class CaseSteps:
     async def _resolve(self, item: InboxItem, ref: str) -> None:
         fields = item.interaction.fields
         desk = self.cases.messages.desk_file()
-        outcome = _chosen(fields.get("outcome"), outcomes_of(desk))
+        outcome = _chosen(fields.get("outcome"), outcomes_to_choose(desk))
         cause = _chosen(fields.get("cause"), causes_of(desk))
+        tags = chosen_of(item, "tags") if "tags" in fields else None
         suggest = SUGGEST in fields.get("kb", ())
-        await self.cases.resolve(ref, item.author, outcome=outcome or "other", cause=cause, suggest=suggest)
+        await self.cases.resolve(ref, item.author, outcome=outcome or "other", cause=cause, tags=tags, suggest=suggest)
 
     async def _prioritize(self, item: InboxItem, ref: str) -> None:
         priority = one_of(Priority, item.interaction.fields.get("priority"))

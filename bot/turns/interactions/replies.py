@@ -40,6 +40,12 @@ def field(item: InboxItem, name: str) -> str:
     return str(item.interaction.fields.get(name) or "")
 
 
+def chosen_of(item: InboxItem, name: str) -> list[str]:
+    """Return what was chosen in a field that takes several. Empty if nothing was."""
+    chosen = item.interaction.fields.get(name)
+    return chosen if isinstance(chosen, list) else []
+
+
 def one_of(closed: Any, value: object) -> Any:
     """Return the chosen value if it is one of the values of a Literal, else None."""
     return value if value in get_args(closed) else None
