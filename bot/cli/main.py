@@ -194,6 +194,8 @@ def _add_shop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     trying.add_argument("--order", default="", metavar="NUMBER", help="one of the customer's orders")
     trying.add_argument("--action", metavar="KIND", help="what to prepare for the order, such as `cancel_order`")
     trying.add_argument("--arguments", default="{}", metavar="JSON", help='what else it needs: {"reason": "mistake"}')
+    drafting = verbs.add_parser("draft", help="propose a connector's file from an OpenAPI document")
+    drafting.add_argument("document", type=Path, help="the OpenAPI document of the shop's API, JSON or YAML")
     verbs.add_parser("schema", help="print the JSON schema of a connector's file")
 
 

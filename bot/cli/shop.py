@@ -1,4 +1,4 @@
-"""`frontdesk shop`: check the files that say how to reach the shop, and try them without changing anything."""
+"""`frontdesk shop`: draft and check the files that say how to reach the shop, and try them without a change."""
 
 import argparse
 import json
@@ -15,7 +15,9 @@ from bot.errors import ConfigurationError
 from bot.settings import Settings
 from bot.shops.actions import ActionKind, Arguments, NotSupported, Shop
 from bot.shops.connectors import HttpConnector, Role, missing_look_ups
+from bot.shops.declared.draft import draft
 from bot.shops.declared.file import ConnectorFile, Key
+from bot.shops.declared.openapi import read_document
 from bot.shops.declared.reading import read_connector
 from bot.shops.declared.schema import json_schema
 from bot.shops.declared.shop import open_declared_shop
@@ -28,10 +30,13 @@ NO_FILE = "shop: name a connector's file, or set SHOP_FILE"
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Check, try or print the schema. The exit status is 2 if a file has a fault, and 1 if the shop has no answer."""
+    """Carry out one verb. The exit status is 2 if a file has a fault, and 1 if the shop has no answer."""
     match given.verb:
         case "schema":
             print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+            return 0
+        case "draft":
+            print(draft(read_document(given.document)), end="")
             return 0
         case "check":
             return _check(given.file, settings)

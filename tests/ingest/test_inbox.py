@@ -93,7 +93,8 @@ async def test_a_reply_counts_only_in_a_thread_that_is_a_conversation(database: 
     assert [thread for _, thread in engine.submitted] == ["T0FRONTDESK/C0SUPPORT/2.1"] * 2
 
 
-async def test_a_burst_is_stored_in_few_transactions(database: Database) -> None:
+async def test_a_burst_is_stored_in_few_transactions(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.ingest.inbox.ACCEPT_SECONDS", patience(30.0))
     engine = Engine()
     async with running(database, engine) as inbox:
         await asyncio.gather(*(inbox.accept(arrival(f"{number}.1")) for number in range(1_000)))

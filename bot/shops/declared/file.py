@@ -39,7 +39,7 @@ Secret = Annotated[str, Field(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]{0,99}|file:/
 Path = Annotated[str, Field(pattern=r"^/[^/?#\s][^?#\s]*$", max_length=500)]
 """Below `base_url`, with placeholders."""
 Template = Annotated[str, Field(max_length=500)]
-Texts = Mapping[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\[\]-]{1,80}$")], Template]
+Texts = Mapping[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\[\]-]{1,80}$")], Template]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 RecordName = Literal["customer", "address", "order", "parcel", "product", "payment_method"]
 Seconds = Annotated[float, Field(gt=0, le=SECONDS_LIMIT)]
@@ -214,7 +214,7 @@ class Pages(Part):
     """How the rest of a list is asked for."""
 
     kind: Literal["cursor", "page", "offset", "link"]
-    query: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\[\]-]{1,80}$")] | None = None
+    query: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\[\]-]{1,80}$")] | None = None
     """The name in the query. Not for `link` (RFC 8288)."""
     next: Query | None = None
     """For `cursor`: where the next one is."""

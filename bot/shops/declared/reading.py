@@ -19,7 +19,7 @@ SIZE_LIMIT = 262_144
 """The most bytes of a file."""
 
 _CUSTOMER = frozenset({"customer.id", "customer.email"})
-_LOOK_UP_NAMES: Mapping[str, frozenset[str]] = {
+LOOK_UP_NAMES: Mapping[str, frozenset[str]] = {
     "find_customer": frozenset({"email"}),
     "list_orders": _CUSTOMER,
     "get_order": _CUSTOMER | {"order.id"},
@@ -27,6 +27,7 @@ _LOOK_UP_NAMES: Mapping[str, frozenset[str]] = {
     "get_product": _CUSTOMER | {"product.id"},
     "payment_methods": _CUSTOMER,
 }
+"""A look-up -> what its placeholders can stand for."""
 _LOOK_UP_RECORDS = {
     "find_customer": "customer",
     "list_orders": "order",
@@ -155,7 +156,7 @@ def _check_look_up(path: KeyPath, name: str, look_up: LookUp, file: ConnectorFil
         yield path, "is a list: it needs each"
     if look_up.pages and name != "list_orders":
         yield (*path, "pages"), "are possible for list_orders only"
-    yield from _check_call(path, look_up, _LOOK_UP_NAMES[name])
+    yield from _check_call(path, look_up, LOOK_UP_NAMES[name])
 
 
 def _check_action(path: KeyPath, action: ActionCall, file: ConnectorFile) -> Found:

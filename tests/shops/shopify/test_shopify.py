@@ -38,7 +38,7 @@ async def shopify() -> AsyncIterator[double.ShopifyShop]:
 async def shop(shopify: double.ShopifyShop) -> AsyncIterator[ShopifyShop]:
     app = App(shopify.client_id, shopify.client_secret)
     async with open_shopify(
-        shopify.url, app, limits=Limits(seconds=min(patience(2.0), 9.5)), action_deadline=2
+        shopify.url, app, limits=Limits(seconds=min(patience(2.0), 9.5)), action_deadline=patience(2.0)
     ) as opened:
         yield opened
 
