@@ -19,6 +19,7 @@ from bot.store.database import Transaction
 from bot.store.outbox import Outgoing, lane_of_thread, lane_under
 from bot.store.persons import REQUEST
 from bot.views.article_cards import REASONS
+from bot.views.score_cards import REASONS as WENT_WRONG
 
 Who = Literal["customer", "staff", "author", "anyone"]
 """Who may press a button: a customer for their own case, staff in a team channel, the author of a message (or staff for
@@ -136,6 +137,12 @@ _TABLE = (
         Button(f"csat.{score}", "anyone", f"Rates the case {score} of 5. Only its customer.", lane="at_once")
         for score in range(1, 6)
     ),
+    *(
+        Button(f"csat.{reason}", "anyone", f"Says about a low score: {words}. Only the customer.", lane="at_once")
+        for reason, words in WENT_WRONG.items()
+    ),
+    Button("csat.words", "anyone", "Asks what went wrong. Only the customer.", (), "at_once", "submit.csat"),
+    Button("submit.csat", "anyone", "Says in words what went wrong. Only the customer.", lane="at_once"),
     Button("home.refresh", "anyone", "Refreshes the Home tab.", lane="at_once"),
     Button("home.open", "anyone", "Opens the link to a case.", lane="at_once"),
     Button("home.language", "anyone", "Chooses the language.", lane="at_once"),
@@ -211,8 +218,8 @@ _TABLE = (
 )  # fmt: skip
 BUTTONS: Mapping[str, Button] = {button.id: button for button in _TABLE}
 """Every button by its id."""
-SUBMISSIONS = frozenset(button.dialog for button in _TABLE if button.dialog)
-"""The ids of the dialogs that buttons open."""
+SUBMISSIONS = frozenset(button.dialog for button in _TABLE if button.dialog and button.who == "staff")
+"""The ids of the dialogs that buttons of staff open."""
 _AT_DESK = frozenset(button.id for button in _TABLE if button.who == "staff" and not button.anywhere)
 
 
@@ -232,8 +239,8 @@ async def taken_away(
     is_claim = before.waits and after.state == "human"
     claimed = [context(f":white_check_mark: Claimed by <@{after.owner}>")] if is_claim else []
     return [
-        *_updates(after, thread.channel, theirs, useless),
-        *_updates(after, team_channel, ours, there, instead=claimed),
+        *rewritten(after, thread.channel, theirs, lambda blocks: _without(blocks, useless)),
+        *rewritten(after, team_channel, ours, lambda blocks: _without(blocks, there), instead=claimed),
     ]
 
 
@@ -241,21 +248,26 @@ def _useless(case: Case) -> frozenset[str]:
     return frozenset(button.id for button in _TABLE if button.is_useless(case))
 
 
-def _updates(
+def rewritten(
     case: Case,
     channel: str,
     standing: Mapping[str, Mapping[str, Any]],
-    useless: frozenset[str],
+    change: Callable[[Sequence[Block]], list[Block]],
     *,
+    name: str = "buttons",
     instead: Sequence[Block] = (),
 ) -> Iterator[Outgoing]:
+    """The updates of those messages about a case whose blocks `change` changes. `standing` is what they show now.
+
+    `name` tells the updates of a step from those of another one, and `instead` are blocks for the end of each message.
+    """
     for key, payload in standing.items():
         blocks = payload.get("blocks") or []
-        left = _without(blocks, useless)
+        left = change(blocks)
         if left != blocks:
-            kept = {name: payload[name] for name in ("text", "link_to") if name in payload}
-            name = f"{key}/buttons/{case.version}"
-            yield Outgoing(name, "update", channel, {**kept, "blocks": [*left, *instead]}, parent=key, case_id=case.id)
+            kept = {part: payload[part] for part in ("text", "link_to") if part in payload}
+            shown = {**kept, "blocks": [*left, *instead]}
+            yield Outgoing(f"{key}/{name}/{case.version}", "update", channel, shown, parent=key, case_id=case.id)
 
 
 def _without(blocks: Sequence[Block], useless: frozenset[str]) -> list[Block]:

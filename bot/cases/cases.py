@@ -35,6 +35,7 @@ from bot.cases.case import MovedOn, Priority
 from bot.cases.hours import Targets
 from bot.cases.messages import CaseMessages
 from bot.cases.opening import Opening, find_or_open, hides, permalink, usual_minutes
+from bot.cases.scoring import Scoring
 from bot.cases.staff import name_of
 from bot.cases.status import CaseStatus
 from bot.cases.step import Change, Stepping, UnknownCase, current_case, held_case, lock_of, the_case
@@ -446,6 +447,11 @@ class Cases:
             if case.state == "human":
                 await outbox.add(tx, self.messages.says_solved(case), now=self.stepping.clock.now())
         self.stepping.outbox.wake()
+
+    @property
+    def scoring(self) -> Scoring:
+        """The scores that customers give their cases."""
+        return Scoring(self.stepping)
 
     @property
     def status(self) -> CaseStatus:

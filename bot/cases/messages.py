@@ -20,8 +20,9 @@ from bot.slack.blocks import LINK, Card
 from bot.slack.mrkdwn import escape, mention
 from bot.store.cases import MERGED, Case, card_key
 from bot.store.outbox import Outgoing
+from bot.store.scores import Score
 from bot.store.transcripts import TranscriptLine
-from bot.views import announcements, queue_cards, staff_cards
+from bot.views import announcements, queue_cards, score_cards, staff_cards
 from bot.views.announcements import (
     ANNOUNCEMENTS,
     Offer,
@@ -171,6 +172,14 @@ class CaseMessages:
         known = case.owner_name if by == case.owner else None
         step = "resolved" if case.outcome == "solved" else "ended_otherwise"
         return self.announce(step, case, by=by, staff=short_name(known or name))
+
+    def scored(self, case: Case, before: Score | None, *, by: str) -> list[Outgoing]:
+        """The customer gave a score, changed it, or said why: the card says so, and the owner is mentioned.
+
+        `before` is the score before, and `by` the Slack id of the user who ended the case.
+        """
+        line = self._in_card_thread(case, f"score/{case.version}", score_cards.for_owner(case, before))
+        return [self._card_update(case, by=by), line]
 
     def erased(self, case: Case) -> Outgoing:
         """Post a line for an open case that ended because its customer's data was erased, and whose card is removed.

@@ -8,7 +8,8 @@ from sqlalchemy import Row, bindparam, delete, func, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.store import attempts, schema
+from bot.store import attempts, schema, scores
+from bot.store.scores import Score
 from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import advance_epoch
 
@@ -118,6 +119,8 @@ class Case:
     """When the title was made. It can repeat what the customer wrote until then."""
     helpers: tuple[Helper, ...] = ()
     """Only `find` fills this in. Empty while the case has no owner."""
+    score: Score | None = None
+    """The customer's score. Only `find` fills this in."""
 
     @property
     def is_open(self) -> bool:
@@ -219,7 +222,7 @@ async def add(tx: AsyncConnection, case: Case) -> Case | None:
 async def find(tx: AsyncConnection, case_id: int) -> Case | None:
     """The case with this id."""
     row = (await tx.execute(select(schema.kase).where(schema.kase.c.id == case_id))).one_or_none()
-    return replace(as_case(row), helpers=await _helpers(tx, case_id)) if row else None
+    return await _whole(tx, as_case(row)) if row else None
 
 
 async def find_all(tx: AsyncConnection, ids: Collection[int]) -> list[Case]:
@@ -315,7 +318,7 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
     helpers = changed.helpers if changed.state == "human" else ()
     if changed.state != "human" or helpers != case.helpers:
         await _set_helpers(tx, case, helpers)
-    return replace(as_case(row), helpers=helpers)
+    return replace(as_case(row), helpers=helpers, score=case.score)
 
 
 def _holder(case: Case) -> str | int | None:
@@ -344,7 +347,7 @@ async def retitle(tx: AsyncConnection, case: Case, title: str, *, by: str, now: 
     values = {"title": title, "titled_by": by, "titled_at": now, "version": table.c.version + 1}
     statement = update(table).where(*same, table.c.state.in_(OPEN_STATES)).values(**values).returning(table)
     row = (await tx.execute(statement)).one_or_none()
-    return None if row is None else replace(as_case(row), helpers=await _helpers(tx, case.id))
+    return None if row is None else await _whole(tx, as_case(row))
 
 
 async def has_title_to_make(tx: AsyncConnection) -> bool:
@@ -408,6 +411,13 @@ async def latest(tx: AsyncConnection, *, states: tuple[str, ...], limit: int) ->
     table = schema.kase
     statement = select(table).where(table.c.state.in_(states)).order_by(table.c.opened_at.desc()).limit(limit)
     return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def _whole(tx: AsyncConnection, case: Case) -> Case:
+    """The case with its helpers and its score. A case that never ended has no score."""
+    has_ended = case.reopened > 0 or not case.is_open
+    score = await scores.find(tx, case.ref, case.customer) if has_ended else None
+    return replace(case, helpers=await _helpers(tx, case.id), score=score)
 
 
 async def _helpers(tx: AsyncConnection, case_id: int) -> tuple[Helper, ...]:

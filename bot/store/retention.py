@@ -22,7 +22,7 @@ from sqlalchemy import Column, ColumnElement, Table, and_, bindparam, delete, fu
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.store import daily, outbox, schedule, schema
+from bot.store import daily, outbox, schedule, schema, scores
 from bot.store.actions import ERASED_PREVIEW, RUNNING
 from bot.store.bodies import encode
 from bot.store.cases import ref_of
@@ -305,6 +305,7 @@ async def empty_rest(tx: AsyncConnection, ended: Ended) -> None:
     suggestion, audit, cases = schema.suggestion, schema.audit, sorted(ended.cases)
     words = {"title": NO_LONGER_KEPT, "summary": "", "customer_name": "", "link": ""}
     await tx.execute(update(kase).where(kase.c.id.in_(cases)).values(**words))
+    await scores.forget_words(tx, list(map(ref_of, cases)))
     await tx.execute(delete(draft).where(draft.c.case_id.in_(cases)))
     # An article, current or former, belongs to the shop.
     undecided = suggestion.c.state.not_in(ARTICLES)
@@ -362,7 +363,7 @@ async def delete_cases(tx: AsyncConnection, ended: Ended) -> None:
     await tx.execute(update(suggestion).where(suggestion.c.case_id.in_(cases), is_article).values(case_id=None))
     for table in (suggestion, schema.draft, schema.case_helper):
         await tx.execute(delete(table).where(table.c.case_id.in_(cases)))
-    subjects = [f"case/{ref_of(case)}" for case in cases]
+    subjects = [scores.subject_of(ref_of(case)) for case in cases]
     await tx.execute(delete(schema.feedback).where(schema.feedback.c.subject.in_(subjects)))
     await tx.execute(delete(kase).where(kase.c.id.in_(cases)))
 

@@ -23,7 +23,7 @@ case_helper  the members of the team who help the owner of a case
 suggestion  suggested articles for the knowledge base, until staff decide
 pause     channels in which staff have paused the assistant
 preference  what a person chose for themselves
-feedback  "Helpful" or not, one per turn and person; a score from 1 to 5, one per case and person
+feedback  "Helpful" or not, one per turn and person; a score from 1 to 5, one per case and person, and what went wrong
 audit     who did what; append-only
 daily     the figures of a day whose rows are gone or have lost their words
 desk      each desk's channel: its queue message, when its last alarm rang, and who was assigned its last case
@@ -412,7 +412,11 @@ feedback = Table(
     Column("subject", String(64), primary_key=True),
     Column("person", String(32), primary_key=True),
     Column("value", String(16), nullable=False),
+    # Of a score: when it was given first.
     Column("given_at", Float, nullable=False),
+    # What went wrong, of a low score: a word of a closed list, and the customer's own words.
+    Column("reason", String(16), nullable=False, server_default=""),
+    Column("words", Words, nullable=False, server_default=""),
     Index("ix_feedback_given", "given_at"),
     Index("ix_feedback_person", "person"),
 )

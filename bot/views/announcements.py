@@ -22,7 +22,7 @@ from bot.language.sentences import Sentences, language_for
 from bot.slack.blocks import Block, Card, actions, button, moment, one_line, section
 from bot.slack.mrkdwn import escape
 from bot.store.cases import Case
-from bot.views import staff_cards
+from bot.views import score_cards, staff_cards
 
 HOURS_FROM = 90
 """The number of minutes from which a time is shown in hours."""
@@ -85,12 +85,7 @@ def _while_closed(say: Say, case: Case) -> Sequence[Block]:
 
 def _ratings(say: Say, case: Case) -> Sequence[Block]:
     """The scores from 1 to 5, and "Not solved"."""
-    faces = {"1": "1 :disappointed:", "5": "5 :star-struck:"}
-    scores = (
-        button(f"csat.{score}", faces.get(score, score), f"{case.ref}/{score}", label=say("rating_label", score=score))
-        for score in "12345"
-    )
-    return (*scores, button("case.reopen", say("not_solved"), case.ref, style="danger"))
+    return (*score_cards.buttons(say, case), button("case.reopen", say("not_solved"), case.ref, style="danger"))
 
 
 @dataclass(frozen=True, slots=True)

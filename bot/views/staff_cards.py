@@ -30,6 +30,7 @@ from bot.slack.mrkdwn import escape
 from bot.store.cases import Case, ref_of
 from bot.store.erasure import GONE_COPY, NO_TITLE
 from bot.store.outages import Toll
+from bot.views.score_cards import on_card
 
 PRIORITIES = {"high": ":red_circle: High", "medium": ":large_orange_circle: Medium", "low": ":white_circle: Low"}
 """Priority -> how it is shown, with a color and its name."""
@@ -661,10 +662,10 @@ def _minutes(minutes: float) -> str:
 
 
 def _card(case: Case, text: str, *blocks: Block) -> Card:
-    """The case's name, the blocks, and in small print more facts and a link to the customer's thread."""
+    """The case's name, the blocks, its score, and in small print more facts and a link to the customer's thread."""
     follows = f"follows {ref_of(case.follows)}" if case.follows else ""
     facts = _small_print(follows, "reopened" if case.reopened else "", _customer_thread(case))
-    return Card(text, (header(f"{case.ref}{SEPARATOR}{case.title}"), *blocks, *facts))
+    return Card(text, (header(f"{case.ref}{SEPARATOR}{case.title}"), *blocks, *on_card(case.score), *facts))
 
 
 def _about(case: Case, desk: DeskFile) -> tuple[tuple[str, str], ...]:

@@ -102,6 +102,28 @@ async def test_a_case_is_claimed_answered_and_resolved(world: World) -> None:
     assert "30 days" in answer.text
 
 
+async def test_a_low_score_and_what_went_wrong_reach_who_had_the_case(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await world.staff.presses(card, "case.claim")
+    await world.staff.resolves(await claimed_card(world, ref))
+    solved = await world.customer.reads(asked, having=lambda seen: "csat.2" in seen.buttons)
+    await world.customer.presses(solved, "csat.2")
+    low = await world.customer.reads(asked, having=lambda seen: seen.ts == solved.ts and "csat.slow" in seen.buttons)
+    assert (str(low.blocks).count("✓"), "✓ 2" in str(low.blocks)) == (1, True)
+    await world.staff.reads(in_thread_of(card), having=lambda seen: f"<@{world.staff.user}> the customer" in seen.text)
+    await world.customer.presses(low, "csat.words")
+    await world.customer.fills_in("submit.csat", words="I had to say it three times.")
+    await world.customer.reads(asked, having=lambda seen: seen.ts == solved.ts and "csat.slow" not in seen.buttons)
+    told = await world.staff.reads(in_thread_of(card), having=lambda seen: "I had to say it three times." in seen.text)
+    assert "*2 of 5*" in told.text
+    rated = await world.until(
+        lambda state: next((seen for seen in seen_in(state, card.channel) if seen.ts == card.ts), None),
+        what="the card",
+        channel=card.channel,
+    )
+    assert "I had to say it three times." in str(rated.blocks)
+
+
 async def test_the_delivered_reply_is_marked(world: World) -> None:
     _, card, _ = await open_case(world, world.customer)
     await world.staff.presses(card, "case.claim")

@@ -41,6 +41,7 @@ NOT_PLAYED = frozenset(
             "case.unassign",
             "case.wake",
         ),
+        *("csat.words", "submit.csat"),
         *("draft.edit", "draft.send"),
         *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.undo", "esc.urgent", "esc.wait"),
         *("home.refresh", "home.tag", "home.view", "queue.filter", "queue.next"),

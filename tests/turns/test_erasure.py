@@ -38,6 +38,7 @@ from bot.store import (
     preferences,
     procedures,
     schema,
+    scores,
     spending,
     suggestions,
     summaries,
@@ -50,6 +51,7 @@ from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.procedures import ProcedureRun
+from bot.store.scores import Score
 from bot.store.suggestions import Suggestion
 from bot.store.summaries import Summary
 from bot.store.transcripts import of_thread
@@ -92,7 +94,14 @@ IMPERSONAL = {
     "case_.titled_by",
     *("case_.state", "case_.reason", "case_.priority", "case_.outcome", "case_.cause", "outbox.method", "outbox.state"),
     *("outbox.error", "file_copy.refusal", "spending.purpose", "spending.models", "suggestion.state"),
-    *("suggestion.close_to", "suggestion.reason", "feedback.value", "preference.language", "audit.action"),
+    *(
+        "suggestion.close_to",
+        "suggestion.reason",
+        "feedback.value",
+        "feedback.reason",
+        "preference.language",
+        "audit.action",
+    ),
     # Staff, and processes.
     *("case_.owner", "case_.owner_name", "case_.last_owner", "case_helper.person", "case_helper.name"),
     *("suggestion.thread", "suggestion.asked_by", "suggestion.decided_by", "pause.by"),
@@ -171,6 +180,7 @@ class Company(Desk):
             await tx.execute(failed.values(**rewritten))
             await preferences.choose_language(tx, user, "de")
             await audit.rate(tx, f"turn/{asked.id}", user, "up", now=1.0)
+            await scores.save(tx, case.ref, user, Score(1, 1.0, "slow", f"My {words} is still missing"))
             await limits.take(tx, f"tools/{TEAM}/{user}", times=5, seconds=60.0, now=1.0)
             await summaries.save(tx, thread, 0, Summary("1.1", f"They miss {words}."), now=1.0)
             for use in costs_of(asked, {"round-1": {**REPLY, "usage": USAGE}}):
