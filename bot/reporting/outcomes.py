@@ -10,7 +10,9 @@ own data, or by which something was done for them, nobody was called after it, a
 - the customer then said that it helped, in words or by "Helpful": *confirmed*; or
 - they have asked nothing for 24 hours, nor pressed "Not helpful": *assumed*.
 
-Either is **withdrawn** when the customer returns on the subject within seven days of that question. They return
+Until a day has passed since that question, or an hour since the customer said that it helped, it is *pending*: what is
+minutes old is neither resolved nor withdrawn. Either is **withdrawn** when the customer returns on the subject within
+seven days of that question. They return
 
 - when they ask again in the same thread, or a person is called there;
 - when they press "Not helpful" under that answer after all;
@@ -31,7 +33,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
-from bot.clock import DAY, WEEK
+from bot.clock import DAY, HOUR, WEEK
 from bot.desk.courtesies import affirms, asks_nothing
 from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Verdict
 from bot.views.cards import NOT_HELPFUL
@@ -41,6 +43,8 @@ SILENCE_SECONDS = DAY
 """After this time without a question, a conversation is over."""
 RETURN_SECONDS = WEEK
 """How long a resolution can be withdrawn."""
+CONFIRMED_SECONDS = HOUR
+"""How long after the customer said that it helped a conversation is still pending."""
 
 NOT_ASKED = frozenset({"no_words", "nothing_to_stop", "noted", "declined"})
 """The ends of messages that were no questions."""
@@ -152,8 +156,10 @@ def _judge(conversation: Conversation, history: "_History", verdicts: Mapping[in
     said = [at for at in conversation.thanked if at >= last.at]
     if verdict and verdict.value == "up":
         said.append(verdict.at)
+    settled_at = counted_at
     if said:
         ending, counted_at = "confirmed", min(counted_at, *said)
+        settled_at = min(settled_at, counted_at + CONFIRMED_SECONDS)
     in_thread = history.in_thread(conversation)
     called = [call for each in in_thread if each.cases for call in _calls(each) if last.at <= call.at <= until]
     if any(call.at <= counted_at for call in called):
@@ -166,8 +172,10 @@ def _judge(conversation: Conversation, history: "_History", verdicts: Mapping[in
     asks_again = any(last.at < each.begun <= until for each in in_thread)
     called += [call for each in elsewhere for call in _calls(each)]
     objections = [call for call in called if counted_at < call.at <= until]
+    if now < settled_at:
+        return Judged(conversation, "pending")
     if not (asks_again or elsewhere or objections):
-        return Judged(conversation, ending if counted_at <= now else "pending")
+        return Judged(conversation, ending)
     return Judged(conversation, ending, withdrawn=True, missed=any(call.wanted for call in objections))
 
 

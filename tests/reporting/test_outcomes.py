@@ -40,7 +40,17 @@ def test_a_day_of_silence_ends_a_conversation() -> None:
 def test_it_is_assumed_after_a_day_and_not_before() -> None:
     assert endings(ANSWERED, now=START + DAY - 1) == ["pending"]
     assert endings(ANSWERED, now=START + DAY) == ["assumed"]
-    assert endings(ANSWERED, ask(2, HOUR, text="thank you"), now=START + HOUR) == ["confirmed"]
+
+
+def test_what_is_minutes_old_is_neither_resolved_nor_withdrawn() -> None:
+    thanks, elsewhere = ask(2, HOUR, text="thank you"), ask(3, HOUR / 2, thread="t2")
+    assert endings(ANSWERED, thanks, now=START + 2 * HOUR - 1) == ["pending"]
+    assert endings(ANSWERED, thanks, now=START + 2 * HOUR) == ["confirmed"]
+    assert endings(ANSWERED, elsewhere, now=START + HOUR) == ["pending", "pending"]
+    assert endings(ANSWERED, elsewhere, now=START + DAY) == ["assumed, withdrawn", "pending"]
+    case = replace(PERSON, at=START + HOUR + 60)
+    assert endings(ANSWERED, thanks, cases=[case], now=START + HOUR + 120) == ["pending"]
+    assert endings(ANSWERED, thanks, cases=[case], now=START + 2 * HOUR) == ["confirmed, withdrawn, missed"]
 
 
 def test_helpful_counts_whenever_it_is_pressed_and_only_under_the_last_answer() -> None:
