@@ -108,7 +108,7 @@ from bot.private_files import make_private
 from bot.procedures.file import Procedures, read_procedures
 from bot.procedures.running import ProcedureRuns
 from bot.reporting.customer import CustomerCards
-from bot.reporting.texts import render_metrics
+from bot.reporting.desk_metrics import DeskMetrics
 from bot.reporting.why import Why
 from bot.reporting.work_waiting import WorkWaiting
 from bot.settings import Settings
@@ -277,7 +277,7 @@ async def open_app(
         desk = build_desk(opened, delivery, parts=cases, actions=actions, more_tools=more_tools)
         help_center = build_help_center(opened, delivery)
         help_center.library.look_again = look_for_staff(desk.second_look, opened.metrics)
-        figures = partial(render_metrics, database, clock, settings.targets.hours.between)
+        metrics = DeskMetrics(opened.me, database, clock, settings.targets.hours, opened.desk.current)
         home = Home(
             opened.me,
             slack.views,
@@ -288,7 +288,7 @@ async def open_app(
             cases.staff,
             help_center.library,
             settings.targets.hours,
-            figures,
+            partial(metrics.show, in_short=True),
             opened.desk.current,
         )
         turns = build_turns(
@@ -342,9 +342,10 @@ async def open_app(
                     clock,
                     settings.targets.hours,
                     cases.assignment.availability,
-                    figures,
+                    metrics.show,
                     opened.desk.current,
                 ),
+                metrics=metrics,
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),
                 articles=help_center.articles,

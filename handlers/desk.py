@@ -22,6 +22,7 @@ from bot.ingest.inbox import Inbox
 from bot.language.languages import Language
 from bot.language.sentences import Sentences
 from bot.learning.channels import Channels
+from bot.reporting.desk_metrics import DeskMetrics
 from bot.slack.api.chat import Chat
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
@@ -56,6 +57,7 @@ class Desk:
     identities: Identities
     home: Home
     overview: Overview
+    metrics: DeskMetrics
     library: Library
     refreshes: Refreshes
     articles: Articles

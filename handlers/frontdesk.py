@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import StoreUnavailable
+from bot.reporting.desk_metrics import CASES_BUTTON
+from bot.reporting.groups import read_group
+from bot.slack.api.errors import SlackRefused, SlackUnanswered
+from bot.slack.blocks import Card
 from bot.store.case_lists import Desks
 from bot.views.queue_cards import VIEWS
+from handlers.actions import chosen
 from handlers.desk import Desk
-from handlers.payloads import SlashCommand
+from handlers.payloads import Action, BlockActions, SlashCommand
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +62,26 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await ack()
         user = body["user_id"]
         if desks := await desk.staff.desks(user):
-            text = await _answer(desk, body, desks)
+            answer = await _answer(desk, body, desks)
         else:
-            text = await desk.words(user, "not_staff")
-        if text:
-            await desk.answer_command(body, text)
+            answer = await desk.words(user, "not_staff")
+        if isinstance(answer, Card):
+            await desk.answer_command(body, answer.text, blocks=answer.blocks)
+        elif answer:
+            await desk.answer_command(body, answer)
+
+    @app.action(CASES_BUTTON)
+    async def show_cases(ack: Callable[..., Awaitable[None]], body: BlockActions, action: Action) -> None:
+        await ack()
+        user, group = body["user"]["id"], read_group(chosen(action))
+        desks = await desk.staff.desks(user)
+        if group is None or not desks:
+            await desk.chat.respond(body.get("response_url") or "", text=await desk.words(user, "not_staff"))
+            return
+        try:
+            await desk.views.open(body["trigger_id"], await desk.metrics.cases(group, at=desks))
+        except (SlackRefused, SlackUnanswered, StoreUnavailable) as error:
+            logger.warning("the cases of a group could not be shown", extra={"reason": str(error)})
 
 
 def read_command(text: str) -> FrontdeskCommand:
@@ -93,7 +113,7 @@ def _seconds(span: str) -> int | None:
     return seconds if 0 < seconds <= AWAY_LIMIT else None
 
 
-async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
+async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str | Card:
     """Return the command's answer. Empty for a duplicate delivery, which was answered before."""
     command, user, overview = read_command(body.get("text") or ""), body["user_id"], desk.overview
     try:
@@ -106,7 +126,7 @@ async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
             case "search":
                 return await overview.search(command.words, at=desks)
             case "metrics":
-                return await overview.metrics(int(command.words))
+                return await overview.metrics(int(command.words), at=desks)
             case "away":
                 return await overview.leave(user, seconds=_seconds(command.words))
             case "back":

@@ -167,6 +167,7 @@ _TABLE = (
     Button("queue.next", "staff", "Claims the most urgent case that waits.", lane="own", anywhere=True,
            is_done=Case.is_with),
     Button("queue.filter", "staff", "Shows a list of the desk's cases.", lane="at_once", anywhere=True),
+    Button("metrics.cases", "staff", "Shows the cases behind a metric.", lane="at_once", anywhere=True),
     Button("home.view", "anyone", "Chooses which cases the Home tab shows. Only staff.", lane="at_once"),
     Button("home.tag", "anyone", "Chooses the tag of the cases that the Home tab shows. Only staff.", lane="at_once"),
     # Dialogs about a case: the buttons that open them, and what they submit.

@@ -124,6 +124,9 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--output", type=Path, metavar="FILE", default=Path(REPORT), help=f"where the page goes; {REPORT} unless given"
     )
+    report.add_argument(
+        "--csv", type=Path, metavar="FILE", help="where a table for spreadsheets goes; none unless given"
+    )
     retention = commands.add_parser("retention", help="how long what is stored is kept, and how far that is done")
     retention.add_argument("--dry-run", action="store_true", help="count what would go now; nothing goes")
     erase = commands.add_parser("erase", help="erase everything that is kept of a customer")

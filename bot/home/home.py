@@ -18,6 +18,7 @@ from bot.language.languages import languages
 from bot.language.sentences import Sentences
 from bot.slack.api.transport import Identity
 from bot.slack.api.views import Views
+from bot.slack.blocks import Card
 from bot.store import case_lists, pauses, preferences
 from bot.store.case_lists import Desks
 from bot.store.database import Database
@@ -47,8 +48,8 @@ class Home:
     staff: Staff
     library: Library
     hours: Hours
-    figures: Callable[[int], Awaitable[str]]
-    """Days -> the metrics of these days as mrkdwn."""
+    metrics: Callable[[int, Desks], Awaitable[Card]]
+    """Days and desks -> the metrics of these days."""
     desk_file: Callable[[], DeskFile] = DeskFile
     """The desk file in force."""
 
@@ -104,7 +105,7 @@ class Home:
             tags=self.desk_file().cases.tags,
             counts=counts,
             links=links_to(cards, self.me),
-            figures=await self.figures(METRICS_DAYS),
+            metrics=(await self.metrics(METRICS_DAYS, desks)).blocks,
             knowledge=await self.library.status(),
             paused=[pause.channel for pause in paused],
             at=self.clock.now(),
@@ -114,4 +115,4 @@ class Home:
 
 def links_to(cards: Mapping[int, tuple[str, str]], me: Identity) -> dict[int, str]:
     """The addresses of cases' cards, by the case's id. `cards` are the channel and the timestamp of each."""
-    return {case_id: f"{me.url}archives/{channel}/p{ts.replace('.', '')}" for case_id, (channel, ts) in cards.items()}
+    return {case_id: me.link_to(*card) for case_id, card in cards.items()}

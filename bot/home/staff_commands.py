@@ -18,7 +18,7 @@ from bot.clock import Clock
 from bot.desk_file.model import DeskFile, Tag
 from bot.home.home import links_to
 from bot.slack.api.transport import Identity
-from bot.slack.blocks import moment
+from bot.slack.blocks import Card, moment
 from bot.slack.mrkdwn import escape
 from bot.store import audit, case_lists, pauses
 from bot.store.case_lists import Desks
@@ -40,8 +40,8 @@ class Overview:
     clock: Clock
     hours: Hours
     availability: Availability
-    figures: Callable[[int], Awaitable[str]]
-    """Days -> the metrics of these days as mrkdwn."""
+    read_metrics: Callable[[int, Desks], Awaitable[Card]]
+    """Days and desks -> the metrics of these days."""
     desk_file: Callable[[], DeskFile] = DeskFile
     """The desk file in force."""
 
@@ -87,9 +87,9 @@ class Overview:
         how = " again" if was_paused else ": it wasn't paused there"
         return f"The assistant answers in <#{channel}>{how}."
 
-    async def metrics(self, days: int) -> str:
-        """The metrics of the given number of days."""
-        return await self.figures(days)
+    async def metrics(self, days: int, *, at: Desks) -> Card:
+        """The metrics of the given number of days. Groups of cases are those of these desks."""
+        return await self.read_metrics(days, at)
 
     async def leave(self, user: str, *, seconds: float | None) -> str:
         """Note that the user is away, for that long or until they are back."""

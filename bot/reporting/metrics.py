@@ -149,11 +149,6 @@ class Resolution:
         """The share of the settled conversations that the assistant resolved."""
         return share(self.resolved, self.settled)
 
-    @property
-    def missed_rate(self) -> float | None:
-        """The share of the seemingly resolved conversations in which a person should have been called."""
-        return share(self.missed, self.resolved + self.withdrawn)
-
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
@@ -167,11 +162,6 @@ class Ratings:
     def rated(self) -> int:
         """The number of answers with a rating."""
         return self.helpful + sum(self.not_helpful.values())
-
-    @property
-    def rate(self) -> float | None:
-        """The share of the rated answers that helped."""
-        return share(self.helpful, self.rated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +186,6 @@ class Escalation:
     def rate(self) -> float | None:
         """The share of all conversations in which a person was called."""
         return share(self.escalated, self.conversations)
-
-    @property
-    def needless_rate(self) -> float | None:
-        """The share of false escalations among the cases that staff have judged."""
-        return share(self.needless, self.judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,16 +214,6 @@ class People:
     """Tag -> number of cases that have it, the most frequent first. A case can have several."""
 
     @property
-    def reply_rate(self) -> float | None:
-        """The share of the replies that came within their target."""
-        return share(self.replies_met, self.replies)
-
-    @property
-    def reopen_rate(self) -> float | None:
-        """The share of the resolved cases that were reopened."""
-        return share(self.reopened, self.resolved)
-
-    @property
     def scored(self) -> int:
         """Cases with a score."""
         return sum(self.scores.values())
@@ -249,9 +224,14 @@ class People:
         return share(sum(score * times for score, times in self.scores.items()), self.scored)
 
     @property
+    def satisfactory(self) -> int:
+        """The number of scores of 4 and 5."""
+        return sum(times for score, times in self.scores.items() if score >= SATISFIED)
+
+    @property
     def satisfied(self) -> float | None:
         """CSAT: the share of scores of 4 and 5."""
-        return share(sum(times for score, times in self.scores.items() if score >= SATISFIED), self.scored)
+        return share(self.satisfactory, self.scored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,16 +323,6 @@ class ActionMetrics:
     stuck: int
     """The number of changes of which nobody knows what happened. It must be 0."""
 
-    @property
-    def confirm_rate(self) -> float | None:
-        """The share of the offers to which the customer said yes."""
-        return share(self.confirmed, self.offered)
-
-    @property
-    def expiry_rate(self) -> float | None:
-        """The share of the offers that ended because nobody said anything."""
-        return share(self.expired, self.offered)
-
 
 @dataclass(frozen=True, slots=True)
 class PeriodMetrics:
@@ -381,23 +351,31 @@ class Report:
     parts: Sequence[PeriodMetrics]
     days: int
     """The number of days of a part."""
+    before: PeriodMetrics | None = None
+    """The period of the same length before this one, to compare with. None if it was not asked for."""
+    cases: Sequence[Opened] = ()
+    """The cases of the period whose rows are kept, without merged ones."""
+    scores: Mapping[int, int] = field(default_factory=dict)
+    """Case -> its customer's score from 1 to 5."""
 
 
 async def report_of(database: Database, *, days: int, now: float, between: Between = all_the_time) -> Report:
-    """The metrics of the given number of days, today (UTC) included."""
+    """The metrics of the given number of days, today (UTC) included, and of as many days before."""
     since = midnight_before(now, days=days)
     with _uncollected():
-        return await _computed(database, since=since, now=now, between=between)
+        return await _computed(database, since=since, before=since - days * DAY, now=now, between=between)
 
 
-async def _computed(database: Database, *, since: float, now: float, between: Between) -> Report:
+async def _computed(database: Database, *, since: float, before: float, now: float, between: Between) -> Report:
     async with database.transaction() as tx:
-        stored = await daily.since(tx, "report", since)
+        stored = await daily.since(tx, "report", before)
     kept = [from_json(PeriodMetrics, figures) for figures in stored.values()]
-    live = kept[-1].since + DAY if kept else since
+    live = kept[-1].since + DAY if kept else before
     record = await read(database, since=history_of(live))
     # A year's figures take seconds, in which others shall be answered.
-    return await asyncio.to_thread(partial(metrics_of, record, since=since, now=now, between=between, kept=kept))
+    return await asyncio.to_thread(
+        partial(metrics_of, record, since=since, now=now, between=between, kept=kept, before=before)
+    )
 
 
 async def roll_up(database: Database, start: float, end: float, *, between: Between = all_the_time) -> None:
@@ -443,13 +421,16 @@ def metrics_of(
     now: float,
     between: Between = all_the_time,
     kept: Sequence[PeriodMetrics] = (),
+    before: float | None = None,
 ) -> Report:
     """The metrics of everything since `since`, which is a midnight (UTC).
 
     `kept` are the figures of the first days. `record` must reach back to `history_of` of the day after these.
-    `between` counts waiting times, by the desk's hours.
+    `between` counts waiting times, by the desk's hours. With `before`, an earlier midnight, the metrics from then to
+    `since` are computed too.
     """
-    live = kept[-1].since + DAY if kept else since
+    first = since if before is None else before
+    live = kept[-1].since + DAY if kept else first
     conversations = parted(record)
     judged = [each for each in judge_all(conversations, record, now=now) if each.conversation.is_whole]
     spent = _spent(conversations, record.uses)
@@ -486,7 +467,15 @@ def metrics_of(
             _procedures(_within(record.procedures, start, end, lambda each: each.at)),
         )
 
-    return Report(over(since, ends[-1]), [over(*part) for part in zip(starts, ends, strict=True)], step)
+    cases = [case for case in _within(record.cases, since, ends[-1], lambda case: case.at) if not case.was_merged]
+    return Report(
+        over(since, ends[-1]),
+        [over(*part) for part in zip(starts, ends, strict=True)],
+        step,
+        before=over(first, since) if first < since else None,
+        cases=cases,
+        scores={case.id: int(record.on_cases[case.id].value) for case in cases if case.id in record.on_cases},
+    )
 
 
 def spread_of(durations: Iterable[float]) -> Spread:

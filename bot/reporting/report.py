@@ -3,15 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bot.clock import DAY
 from bot.reporting import texts
+from bot.reporting.groups import CASES_LISTED, CaseGroup, NamedGroups
+from bot.reporting.key_metrics import KeyMetric
 from bot.reporting.metrics import PeriodMetrics, Report, Resolution, Spread
 from bot.reporting.plots import Bar, Columns, Series, bars, columns, even, even_count, even_time, spark
 from bot.reporting.texts import MetricLine
+from bot.store.cases import ref_of
 from bot.store.daily import day_of
 
 REASON_STYLES = ("blue", "violet", "amber", "leaf", "red")
@@ -45,8 +49,10 @@ class Tile(NamedTuple):
 
     name: str
     value: str
+    change: str
+    """An arrow and the value of the period before. Empty if there was none."""
     of: str
-    """What the value is a part of, or what else to know."""
+    """What the value was computed from."""
     line: str
     """The points of its line over the period. Empty if there are too few values."""
 
@@ -68,6 +74,22 @@ class Chart(NamedTuple):
     bars: Sequence[Bar] = ()
 
 
+class CaseLink(NamedTuple):
+    """A case of a group."""
+
+    ref: str
+    url: str
+    """Its card in Slack. Empty if it is not known."""
+
+
+class GroupTable(NamedTuple):
+    """The groups of cases by topic, by person or by hour."""
+
+    chart: Chart
+    cases: Sequence[tuple[str, Sequence[CaseLink], int]]
+    """Each group's name, its newest cases, and how many others there are."""
+
+
 class Section(NamedTuple):
     """Metrics that belong together."""
 
@@ -77,8 +99,20 @@ class Section(NamedTuple):
     charts: Sequence[Chart]
 
 
-def page(report: Report, *, made_at: float, hours: str = "") -> str:
-    """Return the page. `hours` says which hours count as waiting, if not all of them."""
+def page(
+    report: Report,
+    *,
+    made_at: float,
+    numbers: Sequence[KeyMetric],
+    groups: Sequence[NamedGroups] = (),
+    links: Mapping[int, str] = MappingProxyType({}),
+    hours: str = "",
+) -> str:
+    """Return the page.
+
+    `numbers` are those that a lead reads first. `groups` are groups of the period's cases, and `links` are the
+    addresses of cases' cards by the case's id. `hours` says which hours count as waiting, if not all of them.
+    """
     charts = {
         "Resolution": [_conversations(report)],
         "Escalation": [_cases(report)],
@@ -100,7 +134,8 @@ def page(report: Report, *, made_at: float, hours: str = "") -> str:
         made_at=f"{_day(made_at)}, {datetime.fromtimestamp(made_at, UTC):%H:%M}",
         days=report.days,
         hours=hours,
-        tiles=_tiles(report),
+        tiles=_tiles(report, numbers),
+        groups=[_group_table(each, links) for each in groups if each.groups],
         sections=[
             Section(group.name, ABOUT[group.name], group.lines, charts[group.name])
             for group in texts.headlines(report.whole)
@@ -108,54 +143,43 @@ def page(report: Report, *, made_at: float, hours: str = "") -> str:
     )
 
 
-def _tiles(report: Report) -> list[Tile]:
-    whole = report.whole
-    resolution, escalation, people, money = whole.resolution, whole.escalation, whole.people, whole.money
-
-    def tile(name: str, value: str, of: str, over: Callable[[PeriodMetrics], float | None]) -> Tile:
-        return Tile(name, value, of, spark([over(part) for part in report.parts]))
-
-    return [
-        tile(
-            "Conversations",
-            f"{resolution.conversations:,}",
-            f"{resolution.pending:,} still open",
-            lambda part: part.resolution.conversations,
-        ),
-        tile(
-            "Resolved by the assistant",
-            texts.percent(resolution.rate),
-            f"of {resolution.settled:,} settled",
-            lambda part: part.resolution.rate,
-        ),
-        tile(
-            "Escalated",
-            texts.percent(escalation.rate),
-            f"of {escalation.conversations:,} conversations",
-            lambda part: part.escalation.rate,
-        ),
-        tile(
-            "Time to claim",
-            texts.duration(people.time_to_claim.p50),
-            f"90% within {texts.duration(people.time_to_claim.p90)}",
-            lambda part: part.people.time_to_claim.p50,
-        ),
-        tile(
-            "CSAT", texts.percent(people.satisfied), f"of {people.scored:,} ratings", lambda part: part.people.satisfied
-        ),
-        tile(
-            "Cost per resolution",
-            texts.amount(money.per_resolution),
-            f"{texts.amount(money.cost)} in all",
-            lambda part: part.money.per_resolution,
-        ),
-        tile(
-            "Relay, p95",
-            texts.seconds(whole.relay.latency.p95),
-            f"{whole.relay.failed:,} failed",
-            lambda part: part.relay.latency.p95,
-        ),
+def _tiles(report: Report, numbers: Sequence[KeyMetric]) -> list[Tile]:
+    """The numbers, each with the line of its values over the period. Of open cases no earlier values are known."""
+    over: list[Callable[[PeriodMetrics], float | None]] = [
+        lambda part: part.resolution.rate,
+        lambda part: part.people.time_to_reply.p50,
+        lambda part: part.people.satisfied,
+        lambda _: None,
     ]
+    return [
+        Tile(each.name, each.value, each.change, each.of, spark([of_part(part) for part in report.parts]))
+        for each, of_part in zip(numbers, over, strict=True)
+    ]
+
+
+def _group_table(named: NamedGroups, links: Mapping[int, str]) -> GroupTable:
+    table = Table(
+        named.title,
+        [named.head, "cases", "open", "first reply, p50", "4 or 5 of 5"],
+        [
+            [
+                name,
+                _count(len(group.cases)),
+                _count(group.open),
+                texts.duration(group.time_to_reply.p50),
+                texts.ratio(group.satisfied, group.scored),
+            ]
+            for name, group in named.groups
+        ],
+    )
+    chart = Chart(named.title, table, bars=bars([(name, len(group.cases)) for name, group in named.groups]))
+    return GroupTable(chart, [_case_links(name, group, links) for name, group in named.groups])
+
+
+def _case_links(name: str, group: CaseGroup, links: Mapping[int, str]) -> tuple[str, list[CaseLink], int]:
+    newest = group.cases[::-1][:CASES_LISTED]
+    listed = [CaseLink(ref_of(case.id), links.get(case.id, "")) for case in newest]
+    return name, listed, len(group.cases) - len(newest)
 
 
 def _table(
@@ -191,7 +215,7 @@ def _conversations(report: Report) -> Chart:
         name,
         cells={
             **{kind: partial(_counted, count) for kind, (_, count) in kinds.items()},
-            "resolved": lambda part: texts.percent(part.resolution.rate),
+            "resolved": lambda part: texts.ratio(part.resolution.resolved, part.resolution.settled),
             "of settled": lambda part: _count(part.resolution.settled),
         },
         has=lambda part: part.resolution.conversations,
@@ -237,7 +261,7 @@ def _people(report: Report) -> list[Chart]:
         report,
         "CSAT, by when a case was opened",
         cells={
-            "4 or 5 of 5": lambda part: texts.percent(part.people.satisfied),
+            "4 or 5 of 5": lambda part: texts.ratio(part.people.satisfactory, part.people.scored),
             "mean": lambda part: f"{part.people.mean_score or 0.0:.1f}",
             "n": lambda part: _count(part.people.scored),
         },

@@ -1,7 +1,6 @@
 """The metrics in words: for staff in Slack, and for the operator in a terminal or on the report page.
 
 headlines    the figures with their names, in groups
-tell_figures what `/frontdesk metrics` and the Home tab tell: the next two
 mrkdwn       a short text for Slack
 charts       how it went, day by day, in a line of bars each
 table        all of them for a terminal
@@ -12,10 +11,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bot.clock import DAY, Clock
+from bot.clock import DAY
 from bot.reporting.metrics import (
     ActionMetrics,
-    Between,
     Escalation,
     ModelCosts,
     People,
@@ -25,13 +23,12 @@ from bot.reporting.metrics import (
     Report,
     Resolution,
     Spread,
-    report_of,
+    share,
 )
 from bot.reporting.traces import dollars, harmless
 from bot.shops.port import Money
 from bot.slack.mrkdwn import escape
 from bot.store.daily import day_of
-from bot.store.database import Database
 from bot.views.cards import NOT_HELPFUL, why_not_helpful
 from bot.views.staff_cards import WHY
 
@@ -39,6 +36,8 @@ NONE = "–"
 """In place of a figure of nothing."""
 BARS = "▁▂▃▄▅▆▇█"
 """The lowest is nothing."""
+FEW = 10
+"""Of fewer than these, a share is no percentage."""
 REASONS_SHOWN = 3
 """In Slack."""
 
@@ -87,12 +86,6 @@ def headlines(figures: PeriodMetrics) -> list[Group]:
     ]
 
 
-async def render_metrics(database: Database, clock: Clock, between: Between, days: int) -> str:
-    """The metrics of the given number of days, today included, for a message in Slack."""
-    report = await report_of(database, days=days, now=clock.now(), between=between)
-    return "\n".join((mrkdwn(report.whole), charts(report)))
-
-
 def mrkdwn(figures: PeriodMetrics) -> str:
     """The most important metrics, for a message in Slack."""
     return "\n".join(_in_short(figures))
@@ -106,11 +99,12 @@ def charts(report: Report) -> str:
         "Cases": [part.people.cases for part in report.parts],
     }
     each = "one bar per day" if report.days == 1 else f"one bar per {report.days} days"
-    lines = [f"`{_bars(counts)}` {name}, at most {max(counts):,}" for name, counts in rows.items() if any(counts)]
+    lines = [f"`{bars_of(counts)}` {name}, at most {max(counts):,}" for name, counts in rows.items() if any(counts)]
     return "\n".join([*lines, f"_{each}, latest on the right_"]) if lines else ""
 
 
-def _bars(counts: Sequence[int]) -> str:
+def bars_of(counts: Sequence[int]) -> str:
+    """A bar for each count. At least one count is not 0."""
     most = max(counts)
     return "".join(BARS[math.ceil(count / most * (len(BARS) - 1))] for count in counts)
 
@@ -118,43 +112,40 @@ def _bars(counts: Sequence[int]) -> str:
 def _in_short(figures: PeriodMetrics) -> Iterator[str]:
     resolution, escalation, people, money = figures.resolution, figures.escalation, figures.people, figures.money
     ratings = figures.ratings
-    yield f"*The desk, {period(figures)}*"
+    yield f"*In detail, {period(figures)}*"
     yield (
-        f"Conversations: *{resolution.conversations:,}*; the assistant resolved *{percent(resolution.rate)}* of "
-        f"{resolution.settled:,} settled: {resolution.confirmed:,} confirmed, {resolution.assumed:,} assumed; "
-        f"{resolution.withdrawn:,} withdrawn"
+        f"Conversations: *{resolution.conversations:,}*; the assistant resolved "
+        f"*{_share_of(resolution.resolved, resolution.settled)}* settled: {resolution.confirmed:,} confirmed, "
+        f"{resolution.assumed:,} assumed; {resolution.withdrawn:,} withdrawn"
     )
     commonest = [f"{escape(reason(code))} {count:,}" for code, count in escalation.by_reason.items()][:REASONS_SHOWN]
     listed = f" ({', '.join(commonest)})" if commonest else ""
-    yield f"*{percent(escalation.rate)}* of {escalation.conversations:,} went to people{listed}"
+    yield f"*{_share_of(escalation.escalated, escalation.conversations)}* went to people{listed}"
     yield (
         f"Avoidable handovers: {escalation.needless:,} of {escalation.judged:,} · "
         f"Missed handovers: {resolution.missed:,} of {resolution.resolved + resolution.withdrawn:,}"
     )
     if ratings.rated:
         why = f"; not helpful: {why_not_helpful(ratings.not_helpful)}" if ratings.not_helpful else ""
-        yield f"Rated helpful: *{percent(ratings.rate)}* of {ratings.rated:,} rated answers{why}"
+        yield f"Rated helpful: *{_share_of(ratings.helpful, ratings.rated)}* rated answers{why}"
     yield (
-        f"Cases: *{people.cases:,}*, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} of "
-        f"{people.resolved:,} resolved were reopened"
+        f"Cases: *{people.cases:,}*, {people.unclaimed:,} unclaimed; "
+        f"{_share_of(people.reopened, people.resolved)} resolved were reopened"
     )
     for name, spread in (("Time to claim", people.time_to_claim), ("Time to first reply", people.time_to_reply)):
         yield f"{name}: median *{duration(spread.p50)}*, 90% within {duration(spread.p90)} ({_cases(spread.n)})"
-    yield f"CSAT: *{percent(people.satisfied)}* (n = {people.scored:,})"
     yield (
         f"Models: {dollars(money.cost)}; {amount(money.per_conversation)} per conversation, "
         f"{amount(money.per_case)} per case, {amount(money.per_resolution)} per resolution"
-        f"{'' if money.cached_share is None else f'; {percent(money.cached_share)} of the input from a cache'}"
     )
     actions = figures.actions
     if _has_actions(figures):
         stuck = f"; *{actions.stuck:,} stuck*" if actions.stuck else ""
         yield (
             f"Changes of orders: *{actions.done:,}* done of {actions.offered:,} offered, "
-            f"{percent(actions.confirm_rate)} confirmed, {sum(actions.refused.values()):,} refused by rules{stuck}"
+            f"{_share_of(actions.confirmed, actions.offered)} confirmed, "
+            f"{sum(actions.refused.values()):,} refused by rules{stuck}"
         )
-    relay = figures.relay
-    yield f"Relay: p95 {seconds(relay.latency.p95)}, {relay.failed:,} of {relay.messages:,} messages failed"
 
 
 def table(figures: PeriodMetrics) -> str:
@@ -187,6 +178,11 @@ def percent(rate: float | None) -> str:
     return NONE if rate is None else f"{rate:.0%}"
 
 
+def ratio(part: int, whole: int) -> str:
+    """A share. Of few it is `1 of 3`, because a percentage would say more than is known."""
+    return f"{part:,} of {whole:,}" if 0 < whole < FEW else percent(share(part, whole))
+
+
 def amount(cost: float | None) -> str:
     """US dollars."""
     return NONE if cost is None else dollars(cost)
@@ -211,9 +207,7 @@ def seconds(spent: float | None) -> str:
 
 def _resolution(figures: Resolution) -> Iterator[MetricLine]:
     yield MetricLine("Conversations", f"{figures.conversations:,}", f"{figures.pending:,} still open")
-    yield MetricLine(
-        "Resolved by the assistant", percent(figures.rate), f"{figures.resolved:,} of {figures.settled:,} settled"
-    )
+    yield _share_line("Resolved by the assistant", figures.resolved, figures.settled, "settled")
     yield MetricLine("confirmed by the customer", f"{figures.confirmed:,}", is_part=True)
     yield MetricLine("assumed after a day of silence", f"{figures.assumed:,}", is_part=True)
     withdrawn = f"{figures.confirmed_withdrawn:,} confirmed, {figures.assumed_withdrawn:,} assumed before"
@@ -223,35 +217,32 @@ def _resolution(figures: Resolution) -> Iterator[MetricLine]:
 
 
 def _ratings(figures: Ratings) -> Iterator[MetricLine]:
-    yield MetricLine("Rated helpful", percent(figures.rate), f"{figures.helpful:,} of {figures.rated:,} rated answers")
+    yield _share_line("Rated helpful", figures.helpful, figures.rated, "rated answers")
     for rating, count in figures.not_helpful.items():
         yield MetricLine(f"not helpful: {NOT_HELPFUL[rating]}", f"{count:,}", is_part=True)
 
 
 def _escalation(figures: Escalation, resolution: Resolution) -> Iterator[MetricLine]:
-    of = f"{figures.escalated:,} of {figures.conversations:,} conversations"
-    yield MetricLine("Escalated", percent(figures.rate), of)
+    yield _share_line("Escalated", figures.escalated, figures.conversations, "conversations")
     for code, count in figures.by_reason.items():
         yield MetricLine(reason(code), f"{count:,}", is_part=True)
-    needless = f"{figures.needless:,} of {figures.judged:,} cases that staff judged"
-    yield MetricLine("False escalations", percent(figures.needless_rate), needless)
-    missed = f"{resolution.missed:,} of {resolution.resolved + resolution.withdrawn:,} that counted as resolved"
-    yield MetricLine("Missed escalations", percent(resolution.missed_rate), missed)
+    yield _share_line("False escalations", figures.needless, figures.judged, "cases that staff judged")
+    seemed = resolution.resolved + resolution.withdrawn
+    yield _share_line("Missed escalations", resolution.missed, seemed, "that counted as resolved")
 
 
 def _people(figures: People) -> Iterator[MetricLine]:
     yield MetricLine("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} unclaimed")
     yield MetricLine("Time to claim", duration(figures.time_to_claim.p50), _p90(figures.time_to_claim))
     yield MetricLine("Time to the first human reply", duration(figures.time_to_reply.p50), _p90(figures.time_to_reply))
-    yield MetricLine(
-        "Replies in time", percent(figures.reply_rate), f"{figures.replies_met:,} of {figures.replies:,} that were due"
-    )
-    yield MetricLine("Reopened", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
+    yield _share_line("Replies in time", figures.replies_met, figures.replies, "that were due")
+    yield _share_line("Reopened", figures.reopened, figures.resolved, "resolved")
     for name, counted in (("about", figures.by_cause), ("tagged", figures.by_tag)):
         for code, count in counted.items():
             yield MetricLine(f"{name} {code.replace('_', ' ')}", _cases(count), is_part=True)
     mean = "" if figures.mean_score is None else f", mean {figures.mean_score:.1f} of 5"
-    yield MetricLine("CSAT: 4 or 5 of 5", percent(figures.satisfied), f"n = {figures.scored:,}{mean}")
+    csat = ratio(figures.satisfactory, figures.scored)
+    yield MetricLine("CSAT: 4 or 5 of 5", csat, f"n = {figures.scored:,}{mean}")
 
 
 def _money(figures: ModelCosts) -> Iterator[MetricLine]:
@@ -278,9 +269,8 @@ def _has_actions(figures: PeriodMetrics) -> bool:
 
 def _actions(figures: ActionMetrics) -> Iterator[MetricLine]:
     yield MetricLine("Offered", f"{figures.offered:,}", f"{figures.done:,} done")
-    confirmed = f"{figures.confirmed:,} of {figures.offered:,} offers"
-    yield MetricLine("The customer said yes", percent(figures.confirm_rate), confirmed)
-    yield MetricLine("Expired", percent(figures.expiry_rate), f"{figures.expired:,} of {figures.offered:,} offers")
+    yield _share_line("The customer said yes", figures.confirmed, figures.offered, "offers")
+    yield _share_line("Expired", figures.expired, figures.offered, "offers")
     yield MetricLine("Refused by rules", f"{sum(figures.refused.values()):,}")
     for rule, count in figures.refused.items():
         yield MetricLine(rule, f"{count:,}", is_part=True)
@@ -305,6 +295,16 @@ def _relay(figures: RelayMetrics) -> Iterator[MetricLine]:
     yield MetricLine("Messages relayed", f"{figures.messages:,}", f"{figures.waiting:,} on their way")
     yield MetricLine("Latency, p95", seconds(figures.latency.p95), f"p50 {seconds(figures.latency.p50)}")
     yield MetricLine("Failed", f"{figures.failed:,}")
+
+
+def _share_line(name: str, part: int, whole: int, what: str) -> MetricLine:
+    of = what if 0 < whole < FEW else f"{part:,} of {whole:,} {what}"
+    return MetricLine(name, ratio(part, whole), of)
+
+
+def _share_of(part: int, whole: int) -> str:
+    """A share and of how many it is, as `33% of 18`, or of few `1 of 3`."""
+    return f"{part:,} of {whole:,}" if whole < FEW else f"{percent(share(part, whole))} of {whole:,}"
 
 
 def _cases(number: int) -> str:

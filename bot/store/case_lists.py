@@ -2,6 +2,9 @@
 
 Desks         the desks whose cases a person can see
 count_open    how many are open
+count_open_at how many were open at a moment
+opened_since  when cases were opened, of one topic or person or all
+numbered      cases by their ids
 of_view       one of the lists that staff choose from
 next_waiting  the case that should be claimed next
 count_owned   how many each person has
@@ -9,6 +12,7 @@ owing_replies those whose customers wait for a reply
 of_customer   the cases of one person
 search        the cases that contain the words
 cards         where the cards of cases are
+addresses     the addresses of these cards
 """
 
 from collections.abc import Collection
@@ -23,6 +27,10 @@ from bot.store.bodies import text_in
 from bot.store.cases import OPEN_STATES, WAITING, Case, as_case, card_key, id_of
 
 URGENCY = {"high": 0, "medium": 1, "low": 2}
+ARCHIVES = "/archives/"
+"""What follows the workspace's address in the address of a message."""
+PIECE = 500
+"""The number of cases that are looked up at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,11 @@ class Desks:
 
     def have(self, case: Case) -> bool:
         """Whether the case is at one of them."""
-        return case.desk not in self.others if "" in self.theirs else case.desk in self.theirs
+        return self.have_desk(case.desk)
+
+    def have_desk(self, desk: str) -> bool:
+        """Whether a case with this `Case.desk` is at one of them."""
+        return desk not in self.others if "" in self.theirs else desk in self.theirs
 
     def have_row(self) -> ColumnElement[bool]:
         """`have` as a condition on rows."""
@@ -100,6 +112,11 @@ class Counts:
     claimed: int
     """Those of everybody."""
 
+    @property
+    def open(self) -> int:
+        """All of them."""
+        return self.waiting + self.claimed
+
 
 async def count_open(tx: AsyncConnection, *, user: str, at: Desks) -> Counts:
     """How many cases of these desks are open, and how many of them `user` has."""
@@ -110,6 +127,39 @@ async def count_open(tx: AsyncConnection, *, user: str, at: Desks) -> Counts:
     counted = (func.coalesce(func.sum(case((condition, 1), else_=0)), 0) for condition in wanted)
     row = (await tx.execute(select(*counted).where(table.c.state.in_(OPEN_STATES), at.have_row()))).one()
     return Counts(*(int(number) for number in row))
+
+
+async def count_open_at(tx: AsyncConnection, moment: float, *, at: Desks) -> int:
+    """How many cases of these desks were open at a moment. One that was opened again counts as open all the time."""
+    table = schema.kase
+    was_open = or_(table.c.ended_at.is_(None), table.c.ended_at > moment)
+    statement = select(func.count()).where(table.c.opened_at <= moment, was_open, at.have_row())
+    return int((await tx.execute(statement)).scalar_one())
+
+
+async def opened_since(
+    tx: AsyncConnection, since: float, *, at: Desks, topic: str | None = None, person: str | None = None
+) -> dict[int, float]:
+    """When the cases of these desks were opened since then, by their ids, the newest first, without merged ones.
+
+    With a `topic` or a `person`, only those that staff ended with this cause, or that this person has or had. An empty
+    one means those without any.
+    """
+    table = schema.kase
+    where = [table.c.opened_at >= since, table.c.merged_into.is_(None), at.have_row()]
+    where += [] if topic is None else [table.c.cause == topic]
+    where += [] if person is None else [func.coalesce(table.c.owner, "") == person]
+    statement = select(table.c.id, table.c.opened_at).where(*where)
+    rows = await tx.execute(statement.order_by(table.c.opened_at.desc(), table.c.id.desc()))
+    return {row.id: row.opened_at for row in rows}
+
+
+async def numbered(tx: AsyncConnection, numbers: Collection[int]) -> list[Case]:
+    """The cases with these ids, the newest first."""
+    table = schema.kase
+    statement = select(table).where(table.c.id.in_(numbers))
+    rows = await tx.execute(statement.order_by(table.c.opened_at.desc(), table.c.id.desc()))
+    return [as_case(row) for row in rows]
 
 
 async def next_waiting(tx: AsyncConnection, *, at: Desks) -> Case | None:
@@ -168,6 +218,23 @@ async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple
 def has_tag(tag: str) -> ColumnElement[bool]:
     """Whether a case has the tag."""
     return type_coerce(schema.kase.c.tags, String).contains(f" {tag} ", autoescape=True)
+
+
+async def addresses(tx: AsyncConnection, numbers: Collection[int]) -> dict[int, str]:
+    """The addresses of the cards of the cases with these ids, as far as the workspace's address is known.
+
+    It is the beginning of the address of the customer's thread, which Slack gave.
+    """
+    found: dict[int, str] = {}
+    listed = sorted(numbers)
+    for begin in range(0, len(listed), PIECE):
+        some = await numbered(tx, listed[begin : begin + PIECE])
+        places, links = await cards(tx, some), {case.id: case.link for case in some}
+        for number, (channel, ts) in places.items():
+            workspace, archives, _ = links[number].partition(ARCHIVES)
+            if archives:
+                found[number] = f"{workspace}{ARCHIVES}{channel}/p{ts.replace('.', '')}"
+    return found
 
 
 def _is_late() -> ColumnElement[bool]:

@@ -11,7 +11,7 @@ from sqlalchemy import Column, Select, Text, case, cast, or_, select, tuple_
 
 from bot.store import schema
 from bot.store.bodies import is_erased_in, text_in
-from bot.store.cases import ERASED, id_of, ref_of
+from bot.store.cases import ERASED, OPEN_STATES, id_of, ref_of
 from bot.store.database import Database
 
 LOOKED_UP = '%"ok": true, "private": true%'
@@ -75,6 +75,13 @@ class Opened:
     """What it was about, as staff said. Empty if they said nothing."""
     tags: tuple[str, ...] = ()
     """The tags that staff gave it."""
+    desk: str = ""
+    """As `Case.desk`."""
+    is_open: bool = False
+    """Whether people have it now, or will get it."""
+    owner: str = ""
+    """The member of staff who has it, or had it when it ended. Empty for none."""
+    owner_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +290,7 @@ async def _cases(database: Database, span: Span, taken: Span) -> list[Opened]:
                 steps.setdefault((row.subject, row.action), []).append(row.at)
     columns = (table.id, table.thread, table.customer, table.reason, table.state, table.opened_at, table.claimed_at)
     later = (table.replied_at, table.reopened, table.outcome, table.merged_into, table.cause, table.tags)
-    opened = select(*columns, *later)
+    opened = select(*columns, *later, table.desk, table.owner, table.owner_name)
     return [
         Opened(
             row.id,
@@ -303,6 +310,10 @@ async def _cases(database: Database, span: Span, taken: Span) -> list[Opened]:
             replies_missed=replies[ref_of(row.id), "no"],
             cause=row.cause,
             tags=row.tags,
+            desk=row.desk,
+            is_open=row.state in OPEN_STATES,
+            owner=row.owner or "",
+            owner_name=row.owner_name or "",
         )
         async for rows in _pieces(database, opened, table.opened_at, table.id, span=span)
         for row in rows

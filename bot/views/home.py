@@ -74,7 +74,7 @@ def for_staff(
     tags: Mapping[str, Tag],
     counts: Counts,
     links: Mapping[int, str],
-    figures: str,
+    metrics: Sequence[Block],
     knowledge: str,
     paused: Sequence[str],
     at: float,
@@ -83,7 +83,7 @@ def for_staff(
 
     `cases` are those of the `view`, a key of VIEWS, the most urgent first, and `counts` counts all that are open.
     `tag` is the one that the list is narrowed to, or empty, and `tags` are those to choose from.
-    `links` are the addresses of the cases' cards by the case's id. `figures` (the metrics) and `knowledge` are mrkdwn.
+    `links` are the addresses of the cases' cards by the case's id. `knowledge` is mrkdwn.
     `paused` are the channels in which the assistant is silent. `at` is the present time.
     """
     numbers = (
@@ -106,7 +106,7 @@ def for_staff(
         blocks.append(context(f"and {len(cases) - MAX_SHOWN_CASES} more: `/frontdesk cases {view}{narrowed}`"))
     if not cases:
         blocks.append(section(f"No cases ({VIEWS[view].lower()})."))
-    blocks += [header("Metrics"), section(figures), header("Knowledge base"), section(knowledge)]
+    blocks += [header("Metrics"), *metrics, header("Knowledge base"), section(knowledge)]
     if paused:
         blocks.append(context("The assistant is paused in " + ", ".join(f"<#{channel}>" for channel in paused)))
     return {"type": "home", "blocks": blocks, "private_metadata": f"{view}/{tag}"}

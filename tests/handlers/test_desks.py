@@ -12,6 +12,7 @@ from bot.cases.staff import Staff
 from bot.desk.identity import Identities
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
+from bot.reporting.desk_metrics import DeskMetrics
 from bot.store import cases
 from bot.store.database import Database
 from handlers import commands, frontdesk, home
@@ -19,7 +20,7 @@ from handlers.desk import Desk
 from local_slack.workspace import Channel
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
-from tests.handlers.test_home import FIGURES, Shelf, Wired, figures
+from tests.handlers.test_home import Shelf, Wired
 from tests.handlers.wiring import wire
 from tests.turns.answering import CUSTOMER, build_answers
 
@@ -46,17 +47,21 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
     channels[BILLING] = Channel(BILLING, "billing", is_private=True, members=[SECOND, BOTH, "U0FRONTDESK"])
     client, clock = slack.client, ManualClock()
     answers, me = build_answers(database, client, clock), await client.api.auth()
-    wired = Wired(slack, answers.cases)
+    wired = Wired(slack, answers.cases, clock)
     staff = Staff(client.directory, clock, agent_channel="C0AGENTS", others=[BILLING])
     identities = Identities(client.directory, None, database)
     shelf = cast(Any, Shelf())
+    metrics = DeskMetrics(me, database, clock, Hours())
     parts: dict[str, Any] = {
         "staff": staff,
         "identities": identities,
-        "home": Home(me, client.views, database, clock, answers.sentences, identities, staff, shelf, Hours(), figures),
-        "overview": Overview(
-            me, database, clock, Hours(), Availability(database, slack.client.directory, clock), figures
+        "home": Home(
+            me, client.views, database, clock, answers.sentences, identities, staff, shelf, Hours(), metrics.show
         ),
+        "overview": Overview(
+            me, database, clock, Hours(), Availability(database, slack.client.directory, clock), metrics.show
+        ),
+        "metrics": metrics,
         "library": shelf,
         "cases": answers.cases,
         "start": wired.start,
@@ -84,7 +89,7 @@ async def test_the_home_tab_shows_the_cases_of_the_persons_desks(wired: Wired, u
     seen = await wired.opens(user)
     assert told_of(seen) == matters
     assert f"{len(matters)} waiting" in seen
-    assert FIGURES in seen
+    assert f"*Open now*\\n*{len(matters)}*" in seen
 
 
 @sees

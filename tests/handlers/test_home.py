@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -18,6 +19,7 @@ from bot.desk_file.model import DeskFile
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
 from bot.language.sentences import load_sentences
+from bot.reporting.desk_metrics import CASES_BUTTON, DeskMetrics
 from bot.store import inbox
 from bot.store.database import Database
 from bot.store.inbox import Arrival
@@ -33,7 +35,6 @@ from tests.turns.arrivals import TEAM
 
 AGENT = "U0AGENTA"
 PATIENCE = patience(20.0)
-FIGURES = "*3* resolved"
 DESK = DeskFile.model_validate({"cases": {"tags": {"refund": {"label": "Refund"}, "vip": {"label": "VIP"}}}})
 MESSAGES = CaseMessages(load_sentences(), "C0AGENTS", desk_file=lambda: DESK)
 
@@ -45,16 +46,13 @@ class Shelf:
         return "Generation 1 serves."
 
 
-async def figures(days: int) -> str:
-    return f"{FIGURES} in {days} days"
-
-
 @dataclass
 class Wired(Door):
     """A workspace with the tab and the command behind it."""
 
     slack: LocalSlack
     cases: Cases
+    clock: ManualClock
     work: list[asyncio.Task[None]] = field(default_factory=list)
     stored: list[Arrival] = field(default_factory=list)
 
@@ -118,11 +116,12 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
     client, clock = slack.client, ManualClock()
     answers, me = build_answers(database, client, clock), await client.api.auth()
     cases = replace(answers.cases, stepping=replace(answers.cases.stepping, messages=MESSAGES))
-    wired = Wired(slack, cases)
+    wired = Wired(slack, cases, clock)
     staff, identities = (
         Staff(client.directory, clock, agent_channel="C0AGENTS"),
         Identities(client.directory, None, database),
     )
+    metrics = DeskMetrics(me, database, clock, Hours())
     parts: dict[str, Any] = {
         "staff": staff,
         "identities": identities,
@@ -136,12 +135,19 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
             staff,
             cast(Any, Shelf()),
             Hours(),
-            figures,
+            partial(metrics.show, in_short=True),
             lambda: DESK,
         ),
         "overview": Overview(
-            me, database, clock, Hours(), Availability(database, slack.client.directory, clock), figures, lambda: DESK
+            me,
+            database,
+            clock,
+            Hours(),
+            Availability(database, slack.client.directory, clock),
+            metrics.show,
+            lambda: DESK,
         ),
+        "metrics": metrics,
         "start": wired.start,
         "inbox": wired,
     }
@@ -210,7 +216,8 @@ async def test_staff_see_the_queue_the_figures_and_the_knowledge_base(wired: Wir
     seen = await wired.opens(AGENT)
     assert seen.index(waiting) < min(seen.index(mine), seen.index(theirs))
     assert "1 waiting · 0 late · 1 with you · 1 with colleagues" in seen
-    assert f"{FIGURES} in 7 days" in seen
+    assert "Last 7 days" in seen
+    assert "*Open now*\\n*3*" in seen
     assert "Generation 1 serves." in seen
     await wired.cases.hand_back(waiting, AGENT)
     assert waiting not in await wired.does(AGENT, "home.refresh")
@@ -226,7 +233,29 @@ async def test_the_command_lists_and_finds_cases(wired: Wired) -> None:
     assert lamp not in await wired.runs("/frontdesk cases mine")
     assert lamp in await wired.runs("/frontdesk search LAMP broke")
     assert await wired.runs("/frontdesk search unicorn") == "No cases found for “unicorn”."
-    assert await wired.runs("/frontdesk metrics 14") == f"{FIGURES} in 14 days"
+
+
+async def test_the_cases_behind_a_metric_are_those_of_the_persons_desks(wired: Wired) -> None:
+    lamp, boots = await wired.opened("A lamp that broke"), await wired.opened("Boots that leak")
+    await wired.cases.claim(boots, AGENT)
+    assert "Open now: 2" in await wired.runs("/frontdesk metrics 14")
+    workspace = wired.slack.workspace
+    await wired.opens(AGENT)
+    view = wired.view(AGENT)["id"]
+    await workspace.act.click_view(AGENT, view, CASES_BUTTON, value=f"person/{AGENT}/7")
+    async with asyncio.timeout(PATIENCE):
+        while not workspace.modals.get(AGENT):
+            await workspace.wait_for_change(workspace.counter, timeout=PATIENCE)
+    (dialog,) = workspace.modals.pop(AGENT)
+    assert dialog["title"]["text"] == "1 case"
+    assert boots in str(dialog["blocks"])
+    assert lamp not in str(dialog["blocks"])
+    # Who has left the team's channel sees nothing more.
+    workspace.channels["C0AGENTS"].members.remove(AGENT)
+    wired.clock.advance(61)
+    await workspace.act.click_view(AGENT, view, CASES_BUTTON, value=f"person/{AGENT}/7")
+    assert "support team" in await wired.runs("/frontdesk metrics", channel="C0SUPPORT")
+    assert not workspace.modals.get(AGENT)
 
 
 async def test_lists_and_the_tab_are_narrowed_to_a_tag_and_stay_so(wired: Wired) -> None:

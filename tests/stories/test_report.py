@@ -23,17 +23,20 @@ async def test_a_short_day_is_counted(world: World, tmp_path: Path) -> None:
     await world.staff.says("Hello, what can I do for you?", to=card)
     await world.other_customer.reads(helped, after=joined.ts, having=lambda seen: "what can I do" in seen.text)
 
-    page = tmp_path / "page.html"
+    page, table = tmp_path / "page.html", tmp_path / "table.csv"
     environment = product_environment(world, world.data)
-    status, told = await run_product(environment, "report", "--days", "2", "--output", str(page))
+    status, told = await run_product(environment, "report", "--days", "2", "--output", str(page), "--csv", str(table))
     assert status == 0, told
     figures = {name: " ".join(rest.split()) for name, rest in re.findall(r"^ +(\S.*?)  +(\S.*)$", told, re.MULTILINE)}
-    assert figures["Conversations"] == "2 0 still open"
-    assert figures["Resolved by the assistant"] == "50% 1 of 2 settled"
-    assert figures["confirmed by the customer"] == "1"
-    assert figures["Escalated"] == "50% 1 of 2 conversations"
+    assert figures["Conversations"] == "2 1 still open"
+    assert figures["Resolved by the assistant"] == "0 of 1 settled"
+    assert figures["confirmed by the customer"] == "0"
+    assert figures["Escalated"] == "1 of 2 conversations"
     assert figures["asked for a person"] == "1"
     assert figures["Cases"] == "1 0 unclaimed"
     assert figures["Time to the first human reply"].endswith("n = 1")
     assert figures["Messages relayed"] == "1 0 on their way"
-    assert "Resolved by the assistant" in page.read_text(encoding="utf-8")
+    html = page.read_text(encoding="utf-8")
+    assert "Resolved by the assistant" in html
+    assert re.search(r'<a href="http[^"]+/archives/C0AGENTS/p\d+">FD-\d+</a>', html)
+    assert re.search(r"^person,Agent A,", table.read_text(encoding="utf-8"), re.MULTILINE)

@@ -74,6 +74,10 @@ class Identity:
     """The URL of the workspace."""
     team_name: str
 
+    def link_to(self, channel: str, ts: str) -> str:
+        """The address of a message in the workspace."""
+        return f"{self.url}archives/{channel}/p{ts.replace('.', '')}"
+
 
 class Unsupported:
     """Names of features that Slack refused. Each is believed for ten minutes (`UNSUPPORTED_SECONDS`) and then tried
