@@ -1,32 +1,24 @@
-"""`frontdesk shop`: draft and check the files that say how to reach the shop, and try them without a change."""
+"""`frontdesk shop`: draft, check and try the files that say how to reach the shop."""
 
 import argparse
 import json
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import cast
 
 from bot.actions.policy_file import read_policy
 from bot.checked_files import FileFaulty
-from bot.conversation import ShopCustomer
+from bot.cli.shop_live import ask_for_nobody
+from bot.cli.shop_try import NO_FILE, try_shop
 from bot.errors import ConfigurationError
 from bot.settings import Settings
-from bot.shops.actions import ActionKind, Arguments, NotSupported, Shop
 from bot.shops.connectors import HttpConnector, Role, missing_look_ups
 from bot.shops.declared.draft import draft
 from bot.shops.declared.file import ConnectorFile, Key
 from bot.shops.declared.openapi import read_document
 from bot.shops.declared.reading import read_connector
 from bot.shops.declared.schema import json_schema
-from bot.shops.declared.shop import open_declared_shop
-from bot.shops.port import Order, ShopUnavailable
-from bot.shops.shop_file import open_shop_file, read_shop_file
-
-_EXAMPLE_KEY = "00000000-0000-4000-8000-000000000000"
-"""Stands where an idempotency key will be."""
-NO_FILE = "shop: name a connector's file, or set SHOP_FILE"
+from bot.shops.port import ShopUnavailable
+from bot.shops.shop_file import read_shop_file
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
@@ -39,10 +31,11 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
             print(draft(read_document(given.document)), end="")
             return 0
         case "check":
-            return _check(given.file, settings)
+            status = _check(given.file, settings)
+            return status if status or not given.live else await ask_for_nobody(given.file, settings)
         case _:
             try:
-                return await _try(given, settings)
+                return await try_shop(given, settings)
             except ShopUnavailable as error:
                 print(f"The shop gave no usable answer: {error}.")
                 return 1
@@ -116,64 +109,3 @@ def _told(connector: ConnectorFile) -> Iterator[str]:
 
 def _look_ups(connector: ConnectorFile) -> list[str]:
     return [name for name in type(connector.look_ups).model_fields if getattr(connector.look_ups, name) is not None]
-
-
-def _open(path: Path | None, settings: Settings) -> AbstractAsyncContextManager[Shop]:
-    if path is not None:
-        return open_declared_shop(path, environ=os.environ)
-    if settings.shop_file is None:
-        raise ConfigurationError([NO_FILE])
-    return open_shop_file(settings.shop_file, environ=os.environ)
-
-
-async def _try(given: argparse.Namespace, settings: Settings) -> int:
-    try:
-        arguments = Arguments.read({**json.loads(given.arguments), "order": given.order})
-    except (TypeError, ValueError):
-        raise ConfigurationError(["shop try: --arguments is no JSON object with the arguments of an action"]) from None
-    async with _open(given.file, settings) as shop:
-        customer = await shop.find_customer(given.email)
-        if customer is None:
-            print("The shop has no customer with this address, or several.")
-            return 1
-        print(f"customer {customer.id}: {customer.name}")
-        if not given.order:
-            for order in await shop.list_orders(customer):
-                print(_order(order))
-            return 0
-        found = await shop.get_order(customer, given.order)
-        if found is None:
-            print(f"The customer has no order {given.order}.")
-            return 1
-        print(_order(found))
-        for line in found.lines:
-            print(f"  line {line.id}: {line.quantity} x {line.title}, {line.unit_price}")
-        if given.action is None:
-            return 0
-        return await _prepare(shop, customer, given.action, found, arguments)
-
-
-async def _prepare(shop: Shop, customer: ShopCustomer, name: str, order: Order, arguments: Arguments) -> int:
-    """Show what would be sent. Nothing is."""
-    kinds = await shop.kinds()
-    if name not in kinds:
-        print(f"The shop has no {name}. It has: {', '.join(kinds) or 'no actions'}.")
-        return 1
-    kind = cast("ActionKind", name)
-    try:
-        quote = await shop.quote(customer, kind, order, arguments)
-        request = shop.render(customer, kind, order, arguments, quote=quote, key=_EXAMPLE_KEY)
-    except NotSupported as error:
-        print(f"It is not possible ({error.reason}): {error}.")
-        return 1
-    print(f"quote: {quote.money or 'no money moves'}{' (computed)' if quote.computed else ''}")
-    print(f"{request.method} {request.path}")
-    for header, value in request.headers.items():
-        print(f"{header}: {value}")
-    print(request.body)
-    print("Nothing was sent. Credentials are added when it is.")
-    return 0
-
-
-def _order(order: Order) -> str:
-    return f"order {order.id}: {order.status} ({order.state}), {order.total}, {order.placed_at:%Y-%m-%d}"

@@ -29,6 +29,8 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/procedures.py",
     "bot/cli/rehearsal.py",
     "bot/cli/shop.py",
+    "bot/cli/shop_live.py",
+    "bot/cli/shop_try.py",
     "bot/cli/trying.py",
     "bot/cli/erase.py",
     "bot/cli/retention.py",
