@@ -91,7 +91,7 @@ IMPERSONAL = {
     # Words of closed lists, and names of agents, models, documents and steps.
     *("inbox.kind", "inbox.state", "inbox.reason", "inbox.interrupt", "thread.agent", "thread.language"),
     *("turn.agent", "turn.ended", "turn.reason", "turn.sources", "journal.name", "case_.member_type", "case_.language"),
-    "case_.titled_by",
+    *("case_.titled_by", "case_.tags"),
     *("case_.state", "case_.reason", "case_.priority", "case_.outcome", "case_.cause", "outbox.method", "outbox.state"),
     *("outbox.error", "file_copy.refusal", "spending.purpose", "spending.models", "suggestion.state"),
     *(
