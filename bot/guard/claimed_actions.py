@@ -111,7 +111,7 @@ def find_bare(words: Sequence[Word], wording: Wording) -> Iterator[ClaimedAction
     ):
         return
     for before, own, following in zip([NOTHING, *roles], roles, [*roles[1:], NOTHING], strict=False):
-        if following.things or "noun" in following.marks or "beside" in before.marks:
+        if (following.things and "prefix" not in following.marks) or before.marks & {"you", "beside"}:
             continue  # "Cancelled orders", "you told our team"
         for kind, form, group in own.verbs:
             is_told_by_team = "people" in marks and kind != "transferred"
@@ -255,7 +255,7 @@ class _Read:
         is_the = at > first and self._any({"the"}, first, end) and not self._any({"any"}, first, min(first + 3, end))
         if not (is_yours or is_the) or self._any({"may"}, max(first, at - 3), at):
             return None
-        if self._any({"will", "being"}, max(first, at - 2), at + 1):
+        if self._any({"will"}, max(first, at - 2), at + 1):
             is_others = self._any({"you"}, at - 3, at)
             return None if is_others else ClaimedAction(kind, "pledged", self.words[first].start, self.words[place].end)
         in_present = "been" not in self.roles[at].marks

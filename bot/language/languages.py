@@ -23,7 +23,7 @@ Language = str
 """A language's code, such as `de`. It is the name of its file."""
 DEFAULT: Language = "en"
 
-_FREE = frozenset({"handover_requests.parts", "streets", "claims.endings", "claims.marks", "claims.groups"})
+_FREE = frozenset({"handover_requests.parts", "streets", "claims.endings", "claims.marks", "claims.lists"})
 """What has different keys in each language."""
 
 

@@ -19,7 +19,7 @@ from bot.language.matching import Matcher, compiled, load_matchers, matcher, phr
 BOT = Path(__file__).parents[2] / "bot"
 LOCALES = BOT / "language" / "locales"
 ENGLISH: dict[str, Any] = dict(load_languages()["en"])
-OF_ITS_OWN = ("handover_requests.parts.", "streets.", "claims.endings.", "claims.marks.")
+OF_ITS_OWN = ("handover_requests.parts.", "streets.", "claims.endings.", "claims.lists.", "claims.marks.")
 """Sections whose keys differ between languages."""
 STARTING = 60.0
 """Seconds for another process to import the product and read a few messages."""
