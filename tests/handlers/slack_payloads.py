@@ -123,6 +123,7 @@ PAYLOADS: dict[str, Json] = {
     "note": _press("relay.note", "FD-1001"),
     "verdict": _press("fb", "7/up"),
     "score": _press("csat.4", "FD-1001/4"),
+    "what went wrong": _press("csat.slow", "FD-1001/slow"),
     "progress": _press("kb.progress", "7"),
     "suggestion": _press("kb.edit", "7"),
     "link": _press("some.link", "", url="https://example.com"),
@@ -150,6 +151,13 @@ PAYLOADS: dict[str, Json] = {
             }},
         },
         response_urls=[],
+    ),
+    "words about a score": _interaction(
+        "view_submission",
+        view={
+            "id": "V1", "type": "modal", "callback_id": "submit.csat", "private_metadata": "FD-1001",
+            "state": {"values": {"words": {"words": {"type": "plain_text_input", "value": "It took a week."}}}},
+        },
     ),
     "closed dialog": _interaction("view_closed", view={"id": "V1", "type": "modal", "callback_id": "submit.resolve"}),
     "shortcut": _interaction("shortcut", callback_id="anything", action_ts=LATER),
