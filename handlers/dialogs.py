@@ -7,11 +7,11 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.actions.dialogs import ASKING, CHOOSE, PREPARED_KINDS
 from bot.cases.buttons import BUTTONS, SUBMISSIONS
-from bot.cases.dialogs import About
+from bot.cases.dialogs import CHOOSE_REPLY, About
 from bot.conversation import ThreadRef
 from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
-from bot.turns.interactions.case_steps import NOT_AT_DESK, NOT_LATER, own_time
+from bot.turns.interactions.case_steps import NOT_AT_DESK, NOT_LATER, not_filled_in, own_time
 from bot.turns.interactions.staff import NO_SHOP
 from bot.turns.message_body import filled
 from bot.views.dialogs import filled_in, waiting
@@ -66,7 +66,23 @@ def register(app: AsyncApp, desk: Desk) -> None:
         else:
             await ack()
 
-    for callback_id in SUBMISSIONS - {CHOOSE}:
+    @app.view(CHOOSE_REPLY)
+    async def choose_reply(ack: AckWith, body: ViewSubmission) -> None:
+        about, user = read_about(body, team=desk.me.team), body["user"]["id"]
+        if not await desk.is_staff_in(about.thread.channel, user):
+            await ack()
+            await desk.refuse(about.thread.channel, user, thread_ts=None)
+            return
+        name = str(filled_in(body["view"]["state"]["values"]).get("reply", ""))
+        match await desk.dialogs.reply(about, user=user, name=name):
+            case None:
+                await ack()
+            case str(fault):
+                await ack(response_action="errors", errors={"reply": fault})
+            case view:
+                await ack(response_action="update", view=view)
+
+    for callback_id in SUBMISSIONS - {CHOOSE, CHOOSE_REPLY}:
         app.view(callback_id)(store_submission)
 
 
@@ -87,6 +103,8 @@ async def _faults(desk: Desk, submission: Arrival) -> dict[str, str]:
     action, fields = submission.interaction.action, submission.interaction.fields
     if action == "submit.later" and fields.get("when") == "own":
         return {"own": NOT_LATER} if own_time(fields, now=desk.clock.now()) is None else {}
+    if action == "submit.saved":
+        return {"text": left} if (left := not_filled_in(str(fields.get("text") or ""))) else {}
     if action == "submit.assign":
         is_theirs = await desk.is_staff_in(submission.thread.channel, str(fields.get("person") or ""))
         return {} if is_theirs else {"person": NOT_AT_DESK}

@@ -83,6 +83,8 @@ class Button:
     """It speaks for the case. If another person has the case, the staff member who pressed it sees who that is."""
     calls: bool = False
     """It calls a person, which interrupts a running answer."""
+    helps: bool = False
+    """People who help with the case can press it too, although it speaks for the case."""
     is_done: Callable[[Case, str], bool] = _never
     """Whether the case is already as this user wanted it. A retried interaction can find that an earlier attempt did
     its work."""
@@ -181,6 +183,8 @@ _TABLE = (
     Button("case.assign", "staff", "Asks who gets the case.", _OPEN, "at_once", "submit.assign"),
     Button("case.tags", "staff", "Asks for the tags.", _OPEN, "at_once", "submit.tags"),
     Button("case.prepare", "staff", "Asks which change to prepare.", _CLAIMED, "at_once", "choose.change", speaks=True),
+    Button("case.saved", "staff", "Asks which saved reply to send.", _CLAIMED, "at_once", "choose.saved", speaks=True,
+           helps=True),
     Button("draft.edit", "staff", "Opens a draft for changes.", _CLAIMED, "at_once", "submit.draft", speaks=True),
     Button("submit.resolve", "staff", "Resolves the case.", _CLAIMED, is_done=_became("resolved")),
     Button("submit.handback", "staff", "Hands the case back to the assistant.", _OPEN, is_done=_became("bot")),
@@ -193,6 +197,8 @@ _TABLE = (
     Button("submit.assign", "staff", "Assigns the case to a colleague.", _OPEN, is_done=_became("human")),
     Button("choose.change", "staff", "Asks for the rest of it.", _CLAIMED, "at_once", "submit.change", speaks=True),
     Button("submit.change", "staff", "Prepares the change for the customer.", _CLAIMED, speaks=True),
+    Button("choose.saved", "staff", "Shows the reply.", _CLAIMED, "at_once", "submit.saved", speaks=True, helps=True),
+    Button("submit.saved", "staff", "Sends the reply to the customer.", _CLAIMED, speaks=True, helps=True),
     Button("submit.draft", "staff", "Sends the changed draft to the customer.", _CLAIMED, speaks=True),
     # What staff press about a change of an order. These name the action, not a case.
     Button("appr.yes", "staff", "Approves a change that the customer confirmed.", lane="own", anywhere=True),

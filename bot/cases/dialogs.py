@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bot.cases.buttons import BUTTONS
 from bot.cases.cases import Cases
+from bot.cases.saved_replies import fill_in, unfilled
 from bot.cases.step import UnknownCase
 from bot.cases.tags import tags_to_show
 from bot.conversation import ThreadRef
@@ -23,8 +24,12 @@ TOO_LATE = "That took too long, so Slack didn't open the dialog. Please press th
 NO_DESK = "There's no other desk to transfer it to: DESK_CHANNELS names none."
 NOTHING_TO_MERGE = "The customer has no other open case to merge this one into."
 NO_TAGS = "There are no tags to choose from: the desk file lists none."
+NO_REPLIES = "There are no saved replies: the desk file lists none."
+NO_SUCH_REPLY = "The desk file no longer has this reply. Close this, and choose another one."
 NO_SUCH_DRAFT = "Frontdesk can't find this draft. Nothing was done."
 NO_SUCH_CASE = "Frontdesk can't find this case. Nothing was done."
+CHOOSE_REPLY = "choose.saved"
+"""The dialog whose submission opens the one with the saved reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,21 @@ class Dialogs:
         else:
             await self.show(about, dialog, user=user, trigger_id=trigger_id)
 
+    async def reply(self, about: About, *, user: str, name: str) -> Block | str | None:
+        """The dialog in which the user edits the saved reply of this name, or a sentence that says why there is none.
+
+        None if the case has moved on, which the user is told.
+        """
+        case = await self.admit(CHOOSE_REPLY, about, user=user)
+        if case is None:
+            return None
+        found = (each for each in self.cases.messages.desk_file().saved_replies if each.name == name)
+        if (reply := next(found, None)) is None:
+            return NO_SUCH_REPLY
+        async with self.cases.stepping.database.reading() as tx:
+            text = await fill_in(tx, reply, case, person=case.speaker(user) or "")
+        return dialogs.saved_reply(case, text=text, unfilled=unfilled(text), about=str(about))
+
     async def admit(self, action: str, about: About, *, user: str) -> Case | None:
         """The case, if the button still works in its state and for the user. Otherwise the user is told why not."""
         button, channel = BUTTONS[action], about.thread.channel
@@ -80,7 +100,8 @@ class Dialogs:
         except UnknownCase:
             await self.tell(about, user, NO_SUCH_CASE)
             return None
-        is_theirs = case.is_with(user) or not button.speaks
+        is_helper = button.helps and case.speaker(user) is not None
+        is_theirs = case.is_with(user) or is_helper or not button.speaks
         if button.is_useless(case) or not is_theirs or self.cases.desk(case) != channel:
             thread_ts = about.in_thread
             await self.cases.status.tell_staff(case, user, action, channel=channel, thread_ts=thread_ts)
@@ -162,6 +183,11 @@ async def _merge(cases: Cases, case: Case, about: str) -> Block | str:
     return dialogs.merge(case, others=others, about=about) if others else NOTHING_TO_MERGE
 
 
+async def _which_reply(cases: Cases, case: Case, about: str) -> Block | str:
+    names = [reply.name for reply in cases.messages.desk_file().saved_replies]
+    return dialogs.which_reply(case, names=names, about=about) if names else NO_REPLIES
+
+
 async def _edit_draft(cases: Cases, case: Case, about: str) -> Block | str:
     asked, number = numbers_of(About.of(about, team=case.thread.team).case)
     async with cases.stepping.database.transaction() as tx:
@@ -189,6 +215,7 @@ DIALOGS: Mapping[str, Callable[[Cases, Case, str], Awaitable[Block | str]]] = {
     "submit.assign": _assign,
     "submit.tags": _tags,
     "submit.merge": _merge,
+    CHOOSE_REPLY: _which_reply,
     "submit.draft": _edit_draft,
 }
 """Dialog id -> the function that builds the dialog about a case, or returns a sentence that says why there is none."""

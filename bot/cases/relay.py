@@ -6,6 +6,7 @@ from_staff      Sends the owner's words to the customer, and asks a helper what 
                 people, and messages that begin with //, stay internal. An author who does not know that yet is told.
 send            Sends a held message with its files after "Claim and send" or "Send to the customer".
 offer_held      Asks the person who has a case now about what they wrote before.
+send_words      Sends words that the owner or a helper wrote in a dialog. A line under the card stands for them.
 keep            Marks a held message as internal.
 to_customer     Returns the row that carries staff's words to the customer.
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
@@ -267,14 +268,16 @@ class Relay:
             logger.info("Slack does not say whether a customer is still there", extra={"reason": str(error)})
             return False
 
-    def not_delivered(self, case: Case, key: str, ts: str, words: str) -> tuple[Outgoing, ...]:
-        """The rows that tell staff, in `words`, that their message `ts` did not reach the customer.
+    def not_delivered(
+        self, case: Case, key: str, ts: str, words: str, *, line: Outgoing | None = None
+    ) -> tuple[Outgoing, ...]:
+        """The rows that tell staff, in `words`, that their message `ts`, or the `line`, did not reach the customer.
 
         `key` is the key of the copy.
         """
         desk = self.messages.desk(case)
         return (
-            Outgoing(f"{key}/failed", "react", desk, {"ts": ts, "name": NOT_DELIVERED}),
+            _mark(f"{key}/failed", desk, NOT_DELIVERED, ts=ts, line=line),
             Outgoing(f"{key}/sorry", "post", desk, {"text": words}, parent=card_key(case)),
         )
 
@@ -289,6 +292,28 @@ class Relay:
             return False
         await self._answer(case, user, ts, body)
         return True
+
+    async def send_words(self, ref: str, user: str, words: str, *, name: str, ts: str) -> None:
+        """Send words that the owner or a helper wrote in a dialog.
+
+        A line in the card's thread shows them, and is marked as their own message would be. `name` tells the rows from
+        those of another dialog, and `ts` is the message that opened it. Raises MovedOn if the user is neither the owner
+        nor a helper.
+        """
+        async with self.database.transaction() as tx:
+            case = await the_case(tx, ref)
+        by, key = speaking(case, user), f"relay/{name}"
+        line = Outgoing(
+            f"{key}/line",
+            "post",
+            self.messages.desk(case),
+            {"text": f"*{escape(by)}* replied:\n{quoted(words)}"},
+            parent=card_key(case),
+            case_id=case.id,
+        )
+        author = await self.author(case, user, by=by)
+        copy = self.to_customer(case, escape(words), by=by, key=key, ts=ts, author=author, line=line)
+        await self._send(case, user, copy, ts=ts, line=line)
 
     async def offer_held(self, ref: str) -> None:
         """Somebody has the case now: ask them about each message that they wrote before, and that was held.
@@ -334,10 +359,11 @@ class Relay:
         key: str,
         ts: str,
         author: Mapping[str, object] | None = None,
+        line: Outgoing | None = None,
         when_failed: tuple[Outgoing, ...] = (),
     ) -> Outgoing:
-        """The post of a staff member's words in the customer's thread, and the reactions on their message `ts` that
-        show the outcome.
+        """The post of a staff member's words in the customer's thread, and the reactions on their message `ts`, or on
+        the `line` that stands for it, that show the outcome.
 
         `by` is the name that the customer reads. If it is empty, the owner's name is used. `author` is what the method
         of that name returns.
@@ -354,8 +380,8 @@ class Relay:
             thread_ts=case.thread.ts,
             case_id=case.id,
             source=(desk, ts),
-            when_sent=(Outgoing(f"{key}/sent", "react", desk, {"ts": ts, "name": DELIVERED}),),
-            when_failed=(*self.not_delivered(case, key, ts, sorry), *when_failed),
+            when_sent=(_mark(f"{key}/sent", desk, DELIVERED, ts=ts, line=line),),
+            when_failed=(*self.not_delivered(case, key, ts, sorry, line=line), *when_failed),
         )
 
     async def _answer(self, case: Case, user: str, ts: str, body: MessageBody) -> None:
@@ -366,13 +392,21 @@ class Relay:
         author = None if body.file_names else await self.author(case, user, by=by)
         copy = self.to_customer(case, words, by=by, key=key, ts=ts, author=author)
         row = carrying(copy, body, if_missing=f"_{self._sentence(case, 'file_missing')}_")
+        await self._send(case, user, row, ts=ts)
+
+    async def _send(self, case: Case, user: str, copy: Outgoing, *, ts: str, line: Outgoing | None = None) -> None:
+        """Queue the customer's copy of what the user wrote at `ts`, or in a dialog that the `line` stands for.
+
+        If no one reads the copy any more, staff are told so instead.
+        """
+        lines = [line] if line else []
         if await self.is_gone(case):
-            await self._queue(*self.not_delivered(case, key, ts, gone(case)))
+            await self._queue(*lines, *self.not_delivered(case, copy.key, ts, gone(case), line=line))
             return
         async with self.database.transaction() as tx:
-            is_new = await outbox.by_key(tx, key) is None
+            is_new = await outbox.by_key(tx, copy.key) is None
             unmarked = await held.unmarked(tx, self.messages, case, ts)
-            await outbox.add(tx, row, *unmarked, now=self.clock.now())
+            await outbox.add(tx, *lines, copy, *unmarked, now=self.clock.now())
             if is_new:
                 await self.note_reply(tx, case, user)
         self.outbox.wake()
@@ -511,6 +545,13 @@ def gone(case: Case) -> str:
         f"Not delivered to {escape(case.customer_name)}: their Slack account was deactivated. "
         "No one reads what you send them. Resolve the case, or reach them another way."
     )
+
+
+def _mark(key: str, desk: str, name: str, *, ts: str, line: Outgoing | None) -> Outgoing:
+    """The reaction on the message at `ts`, or on the line that stands for it."""
+    if line is not None:
+        return Outgoing(key, "react", desk, {"name": name}, parent=line.key)
+    return Outgoing(key, "react", desk, {"ts": ts, "name": name})
 
 
 def _still_read(mirror: OutboxRow, change: str, thread: ThreadRef) -> Outgoing:

@@ -41,7 +41,7 @@ COURTESIES = (
     "help_requests",
 )
 
-_ORDER = re.compile(r"\b[A-Z]{2,8}-\d{3,}\b|#\d{3,}\b")
+ORDER_NUMBER = re.compile(r"\b[A-Z]{2,8}-\d{3,}\b|#\d{3,}\b")
 _CALLED = re.compile(
     r"\b(?:human|agent|representative|(?:a|real|live) person|(?:speak|talk)(?:ing)? (?:to|with))\b", re.IGNORECASE
 )
@@ -71,7 +71,7 @@ def cut(title: str) -> str:
 
 def _title(message: str) -> str:
     matter = next((name for key, name in MATTERS.items() if matcher(f"matters.{key}").is_in(message)), "")
-    order = _ORDER.search(message)
+    order = ORDER_NUMBER.search(message)
     sentence = next(_telling(message), "")
     if order:
         return f"{matter} for {order[0]}" if matter else f"Question about {order[0]}"

@@ -74,6 +74,22 @@ def _own_outcome(value: str) -> str:
     return value
 
 
+def _reply(value: str) -> str:
+    lines = [line.rstrip() for line in value.strip().splitlines()]
+    for line in filter(None, lines):
+        _line(line)
+    if not any(lines):
+        raise ValueError("must not be empty")
+    unknown = [name for name in PLACEHOLDER.findall("\n".join(lines)) if name not in PLACEHOLDERS]
+    if unknown:
+        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        raise ValueError(f"has the unknown placeholder {{{unknown[0]}}}; there are {known}")
+    return "\n".join(lines)
+
+
+PLACEHOLDERS = ("customer", "order", "person")
+"""What a saved reply can leave open: the customer's name, the number of their order, and the name of who sends it."""
+PLACEHOLDER = re.compile(r"\{([^{}\n]*)\}")
 PHRASE_LENGTH = 3
 """The least number of letters and digits of a phrase. Shorter ones are in too many messages."""
 _PHRASE = re.compile(r"[\w'’&./+-]+\*?(?: [\w'’&./+-]+\*?)*")
@@ -95,6 +111,22 @@ Sentences = Annotated[
     ),
 ]
 """A text for all customers, or one for each language."""
+Replies = Annotated[
+    Mapping[
+        Annotated[Language, AfterValidator(_language)], Annotated[str, Field(max_length=2_000), AfterValidator(_reply)]
+    ],
+    BeforeValidator(_by_language),
+    AfterValidator(_has_texts),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "maxLength": 2_000},
+                {"type": "object", "additionalProperties": {"type": "string", "maxLength": 2_000}},
+            ]
+        }
+    ),
+]
+"""A reply for all customers, or one for each language. It can have several lines."""
 Topic = Annotated[Line, Field(max_length=80)]
 Phrases = Annotated[tuple[Phrase, ...], Field(max_length=60)]
 Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
@@ -187,6 +219,19 @@ class Cases(Part):
         return causes.pop() if len(causes) == 1 else ""
 
 
+class SavedReply(Part):
+    """A reply that staff choose, edit and send."""
+
+    name: Label
+    """What staff choose it by. No two replies have the same name."""
+    text: Replies
+    """The words, with placeholders such as `{customer}`."""
+
+    def words(self, language: Language) -> str:
+        """The text for a customer of the language, with its placeholders."""
+        return in_language(self.text, language)
+
+
 class Tools(Part):
     """What the agents can do."""
 
@@ -217,6 +262,8 @@ class DeskFile(Part):
     """Who is mentioned at once, day and night, when somebody is in danger: a user group's id (`S…`) or a person's."""
     cases: Cases = Cases()
     """What staff choose from for a case."""
+    saved_replies: Annotated[tuple[SavedReply, ...], Field(max_length=100)] = ()
+    """Replies that staff choose on a card, edit and send."""
     tools: Tools = Tools()
     """What the agents can do."""
 

@@ -39,6 +39,9 @@ FORMS = {
     "cases.tags.label": "label: Refund",
     "cases.tags.phrases": "phrases: [money back, refund*]",
     "cases.tags.cause": "cause: payment",
+    "saved_replies": "saved_replies: [{name: On its way, text: 'Hello {customer}, {order} is on its way.'}]",
+    "saved_replies.name": "name: On its way",
+    "saved_replies.text": 'text: {en: "Hello {customer}!", de: "Guten Tag {customer}!"}',
     "tools": "tools: {without: [check_shipping]}",
     "tools.without": "without: [check_shipping]",
 }
@@ -58,6 +61,10 @@ def _check(desk: DeskFile) -> Iterator[tuple[KeyPath, str]]:
     if (length := max(len(own_part(desk)), len(drafts_part(desk)))) > OWN_PART_LIMIT:
         told = f"adds {length:,} characters to the instructions, and at most {OWN_PART_LIMIT:,} are possible"
         yield (), f"{told}: shorten rules, topics with their sentences, and glossary"
+    names = [reply.name.casefold() for reply in desk.saved_replies]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield ("saved_replies", number, "name"), "is the name of another reply; each needs one of its own"
 
 
 _FORMAT = FileFormat(DeskFile, setting="DESK_FILE", size_limit=SIZE_LIMIT, forms=FORMS, check=_check)

@@ -535,9 +535,9 @@ class Outbox:
                 thread_ts = parent or row.thread_ts
                 await self._chat.ephemeral(row.channel, thread_ts=thread_ts, ready=ready, **payload)
             case "react":
-                await self._chat.react(row.channel, payload["ts"], payload["name"], ready=ready)
+                await self._chat.react(row.channel, _the(payload.get("ts") or parent), payload["name"], ready=ready)
             case "unreact":
-                await self._chat.unreact(row.channel, payload["ts"], payload["name"], ready=ready)
+                await self._chat.unreact(row.channel, _the(payload.get("ts") or parent), payload["name"], ready=ready)
             case "session":
                 await ready()
                 await self._tell_session(row.channel, row.thread_ts or "", payload)

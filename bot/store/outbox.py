@@ -37,7 +37,8 @@ class Outgoing:
     thread_ts: str | None = None
     parent: str | None = None
     """The key of an earlier row of the channel whose message this one belongs to. A post replies under it, an
-    ephemeral is shown there to one person, an update changes it, a delete deletes it, an unshare deletes its files.
+    ephemeral is shown there to one person, an update changes it, a delete deletes it, an unshare deletes its files. A
+    reaction without a `ts` of its own is put on it.
     If Slack refuses the earlier row for good, this one fails, too."""
     case_id: int | None = None
     source: tuple[str, str] | None = None

@@ -120,6 +120,21 @@ def edit_draft(case: Case, *, text: str, about: str) -> Block:
     return _modal("submit.draft", f"Reply in {case.ref}", "Send", words, block, about=about)
 
 
+def which_reply(case: Case, *, names: Sequence[str], about: str) -> Block:
+    """Choose the saved `reply` by its name. It is shown before it is sent."""
+    chosen = _select("reply", "Which reply?", {name: name for name in names}, optional=False)
+    return _modal("choose.saved", f"Reply in {case.ref}", "Next", chosen, about=about)
+
+
+def saved_reply(case: Case, *, text: str, unfilled: Sequence[str], about: str) -> Block:
+    """Edit a saved reply before it is sent. `text` is its words, and `unfilled` are the placeholders left in them."""
+    words = "This sends your reply to the customer, under your name."
+    if unfilled:
+        words = f"{words} :warning: Fill in {', '.join(f'{{{name}}}' for name in unfilled)} first: it isn't known."
+    block = _text("text", "Reply", most=DRAFT_LIMIT, lines=True, initial=text)
+    return _modal("submit.saved", f"Reply in {case.ref}", "Send", context(words), block, about=about)
+
+
 def priority(case: Case, *, about: str) -> Block:
     """Choose the `priority` of a case."""
     chosen = _radio("priority", "Priority", PRIORITIES, present=case.priority)

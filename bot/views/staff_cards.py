@@ -176,6 +176,7 @@ def _claimed_card(case: Case, desk: DeskFile, *, prepares: bool) -> Card:
         actions(
             button("case.resolve", "Resolve", case.ref, style="primary"),
             button("case.draft", "Draft replies", case.ref),
+            *([button("case.saved", "Saved reply…", case.ref)] if desk.saved_replies else []),
             *([button("case.prepare", "Prepare a change…", case.ref)] if prepares else []),
             _take_over("Take over", case),
             button("case.handback", "Hand back to assistant", case.ref),

@@ -12,6 +12,7 @@ from tests.store.rows import a_case
 SPEAKS = {
     *("case.claim", "case.draft", "case.prepare", "choose.change", "draft.edit", "draft.send"),
     *("relay.claim_send", "relay.send", "submit.change", "submit.draft"),
+    *("case.saved", "choose.saved", "submit.saved"),
 }
 """What speaks for a case: whoever presses it while another person has the case learns who that is."""
 ANYWHERE = {
@@ -50,6 +51,7 @@ WORKS = {
     **dict.fromkeys(["case.takeover", "case.join", "case.draft", "draft.send", "relay.send", "case.resolve"], CLAIMED),
     **dict.fromkeys(["case.prepare", "draft.edit", "submit.resolve"], CLAIMED),
     **dict.fromkeys(["choose.change", "submit.change", "submit.draft"], CLAIMED),
+    **dict.fromkeys(["case.saved", "choose.saved", "submit.saved"], CLAIMED),
     **dict.fromkeys(["relay.claim_send", "case.handback", "case.more.priority", "case.more.spam"], PEOPLES),
     **dict.fromkeys(["case.more.transfer", "case.more.merge", "submit.handback", "submit.priority"], PEOPLES),
     **dict.fromkeys(["submit.spam", "submit.transfer", "submit.merge"], PEOPLES),

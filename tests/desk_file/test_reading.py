@@ -33,6 +33,9 @@ cases:
   tags: {vip: Important, Refund: {label: Refund}, press: {phrases: [press]}}
 tools: {without: search}
 glossary: {club: }
+saved_replies:
+  - {name: Bye, text: "Goodbye {name}"}
+  - {name: "", text: "Hello <b>"}
 """
 FOUND = [
     (2, 1, "asistant is unknown: do you mean assistant?"),
@@ -52,6 +55,9 @@ FOUND = [
     (18, 51, "cases.tags.press.label is missing"),
     (19, 9, "tools.without must be a list; for example, without: ["),
     (20, 12, "glossary.club must be a text; for example, glossary: {"),
+    (22, 17, "saved_replies[0].text.en has the unknown placeholder {name}; there are {customer}, {order}, {person}"),
+    (23, 6, "saved_replies[1].name must not be empty"),
+    (23, 16, "saved_replies[1].text.en must not have < or >"),
 ]
 
 
@@ -78,6 +84,10 @@ def test_every_fault_has_its_line_its_column_and_the_right_form(tmp_path: Path) 
     ("text", "begins"),
     [
         ("shop: [", "line 1, column 8: is not YAML"),
+        (
+            "saved_replies: [{name: Bye, text: Bye!}, {name: bYE , text: Goodbye}]",
+            "line 1, column 43: saved_replies[1].name is the name of another reply",
+        ),
         ("shop: a\nshop: b\n", "line 2, column 1: shop is there twice, first on line 1"),
         ("shop: &s a\nrules: [*s]\n", "line 2, column 9: must be written out"),
         ("- shop\n", "line 1, column 1: must have keys of its own"),

@@ -65,11 +65,12 @@ def interaction(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]
     common = {"team": {"id": TEAM}, "user": {"id": user, "team_id": TEAM}, "trigger_id": f"t/{name}"}
     if name in SUBMISSIONS:
         about = str(About("FD-1001", thread, "1.1"))
+        filled = {"person": {"person": {"selected_user": AGENT}}, "text": {"text": {"value": "Hello!"}}}
         view = {"id": "V" + name.replace(".", "0"), "type": "modal", "callback_id": name, "private_metadata": about}
         return "interactive", {
             **common,
             "type": "view_submission",
-            "view": {**view, "state": {"values": {"person": {"person": {"selected_user": AGENT}}}}},
+            "view": {**view, "state": {"values": filled}},
         }
     if name in ("kb.add", CALL_OVER):
         message = {"ts": "1.1", "thread_ts": "1.1", "user": CUSTOMER, "text": "x"}

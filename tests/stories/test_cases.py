@@ -124,6 +124,42 @@ async def test_a_low_score_and_what_went_wrong_reach_who_had_the_case(world: Wor
     assert "I had to say it three times." in str(rated.blocks)
 
 
+async def test_a_saved_reply_is_filled_in_edited_and_sent(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer, "Let me speak to a human, ORD-12345 is broken")
+    await world.staff.presses(card, "case.claim")
+    await world.staff.presses(await claimed_card(world, ref), "case.saved")
+    await world.staff.fills_in("choose.saved", reply="I'm looking into it")
+    view = await world.until(
+        lambda state: next(
+            (each for each in state["modals"].get(world.staff.user, ()) if each["callback_id"] == "submit.saved"), None
+        ),
+        what="the reply in its dialog",
+    )
+    text = view["blocks"][-1]["element"]["initial_value"]
+    assert text.startswith("Hello Customer A,\n\n")
+    assert "ORD-12345" in text
+    assert text.endswith("Agent A")
+    left = {"user": world.staff.user, "view_id": view["id"], "state": {"text": {"text": "And {order}?"}}}
+    assert await world.refusal("submit_view", left), "the dialog stays open"
+    await world.staff.fills_in("submit.saved", text=f"{text}\nP.S. Keep the parcel.")
+    reply = await world.customer.reads(asked, having=lambda seen: "P.S. Keep the parcel." in seen.text)
+    assert "Agent A" in reply.text
+    line = await world.staff.reads(in_thread_of(card), having=lambda seen: "P.S. Keep the parcel." in seen.text)
+    await world.until(
+        lambda state: (
+            [
+                mark["name"]
+                for message in state["messages"]["C0AGENTS"]
+                for mark in message.get("reactions", ())
+                if message["ts"] == line.ts
+            ]
+            or None
+        ),
+        what="the tray on the line",
+        channel="C0AGENTS",
+    )
+
+
 async def test_the_delivered_reply_is_marked(world: World) -> None:
     _, card, _ = await open_case(world, world.customer)
     await world.staff.presses(card, "case.claim")

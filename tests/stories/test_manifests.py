@@ -35,6 +35,7 @@ NOT_PLAYED = frozenset(
             "case.more",
             "case.prepare",
             "case.reopen",
+            "case.saved",
             "case.snooze",
             "case.tags",
             "case.takeover",
@@ -49,6 +50,7 @@ NOT_PLAYED = frozenset(
         *("relay.claim_send", "relay.join_send", "relay.note", "relay.send"),
         *(
             "choose.change",
+            "choose.saved",
             "submit.amount",
             "submit.article",
             "submit.assign",
@@ -59,6 +61,7 @@ NOT_PLAYED = frozenset(
             "submit.merge",
             "submit.priority",
             "submit.refusal",
+            "submit.saved",
             "submit.spam",
             "submit.tags",
             "submit.transfer",

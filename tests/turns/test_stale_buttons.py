@@ -63,7 +63,7 @@ async def test_who_presses_what_fits_no_more_reads_how_the_case_stands(channel: 
         interaction = arrival(
             f"9.{number}", thread_ts=channel.card["ts"], channel="C0AGENTS", kind="interaction", author=AGENT_B
         )
-        fields = {"desk": "C0AGENTS", "into": "FD-1002", "outcome": "solved", "priority": "high"}
+        fields = {"desk": "C0AGENTS", "into": "FD-1002", "outcome": "solved", "priority": "high", "text": "Hello!"}
         body = InteractionBody(action, value.get(action, "FD-1001"), channel.card["ts"], fields=fields)
         item = await channel.begins(replace(interaction, body=body))
         read = len(channel.ephemerals(AGENT_B))

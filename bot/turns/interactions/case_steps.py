@@ -9,13 +9,15 @@ from bot.cases.cases import Cases
 from bot.cases.hours import Hours
 from bot.cases.queue import NothingWaits, Queue
 from bot.cases.relay import Relay
+from bot.cases.saved_replies import unfilled
 from bot.cases.step import UnknownCase
 from bot.clock import DAY
+from bot.guard.guardrails import clean, mask
 from bot.reporting.customer import CustomerCards
 from bot.reporting.why import Why
 from bot.store.inbox import InboxItem
 from bot.turns.interactions.replies import Replies, Step, chosen_of, field, interaction_thread, is_number, one_of
-from bot.views.dialogs import SUGGEST
+from bot.views.dialogs import DRAFT_LIMIT, SUGGEST
 from bot.views.staff_cards import causes_of, outcomes_to_choose
 
 NOT_AT_DESK = "This person isn't on the desk's team. Nothing was assigned."
@@ -55,6 +57,7 @@ class CaseSteps:
             "relay.send": self._send,
             "relay.join_send": self._join_and_send,
             "relay.note": self._keep,
+            "submit.saved": self._send_saved,
             "submit.resolve": self._resolve,
             "submit.handback": lambda item, ref: self.cases.hand_back(ref, item.author, note=field(item, "note")),
             "submit.priority": self._prioritize,
@@ -167,6 +170,14 @@ class CaseSteps:
         words = "On its way to the customer." if sent else "Your message is gone. Please write it again."
         await self.replies.replace(item, words)
 
+    async def _send_saved(self, item: InboxItem, ref: str) -> str | None:
+        words = mask(clean(field(item, "text"), limit=DRAFT_LIMIT))
+        if left := not_filled_in(words):
+            await self.replies.tell(item, left)
+            return "not_filled_in"
+        await self.relay.send_words(ref, item.author, words, name=f"saved/{item.id}", ts=item.interaction.message_ts)
+        return None
+
     async def _resolve(self, item: InboxItem, ref: str) -> None:
         fields = item.interaction.fields
         desk = self.cases.messages.desk_file()
@@ -179,6 +190,14 @@ class CaseSteps:
     async def _prioritize(self, item: InboxItem, ref: str) -> None:
         priority = one_of(Priority, item.interaction.fields.get("priority"))
         await self.cases.prioritize(ref, item.author, priority or "medium")
+
+
+def not_filled_in(text: str) -> str:
+    """The sentence that says which placeholders of a saved reply are left. Empty if there are none, and words."""
+    if not text.strip():
+        return "Write something first."
+    left = ", ".join(f"{{{name}}}" for name in unfilled(text))
+    return f"Fill in {left} first, or take it out." if left else ""
 
 
 def own_time(fields: Mapping[str, object], *, now: float) -> float | None:
