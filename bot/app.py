@@ -133,6 +133,7 @@ from bot.turns.answers.records import AnswerRecords
 from bot.turns.answers.refusals import Refusals
 from bot.turns.answers.reports import AnswerReports
 from bot.turns.answers.streams import AnswerStreams
+from bot.turns.answers.waiting_line import WaitingLine
 from bot.turns.case_titles import CaseTitles, build_titler
 from bot.turns.customer_messages import CustomerMessages
 from bot.turns.dead_letters import DeadLetters
@@ -227,6 +228,7 @@ class App:
     """None if the shop sends none."""
     runs: ProcedureRuns | None
     outages: ModelOutages | None
+    line: WaitingLine | None
     replication: IndexReplication | None
     """Keeps the knowledge bases of several machines the same. None if there is only one machine."""
     publishing: Publishing
@@ -377,6 +379,7 @@ async def open_app(
             actions.shop_events if actions else None,
             actions.procedures if actions else None,
             turns.messages.answers.outages,
+            turns.messages.answers.line,
             help_center.replication,
             help_center.publishing,
             Upkeep(
@@ -736,12 +739,13 @@ def build_answers(
     sentences, outbox = opened.sentences, delivery.outbox
     posts = AnswerPosts(opened.me.team, database, slack.directory, outbox, clock, sentences)
     sessions = TurnSessions(database, slack.sessions, sentences)
+    slots = FairSemaphore(settings.concurrent_answers)
     return Answers(
         sentences=sentences,
         agents=desk.agents,
         limits=answer_limits(settings),
         cases=parts.cases,
-        slots=FairSemaphore(settings.concurrent_answers),
+        slots=slots,
         sessions=sessions,
         posts=posts,
         leftovers=Leftovers(database, slack, clock, sentences, posts),
@@ -749,6 +753,7 @@ def build_answers(
         records=AnswerRecords(database, clock, preparing, sessions),
         reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
         outages=ModelOutages(parts.cases.stepping, opened.models, probe, opened.agent_channel),
+        line=WaitingLine(database, clock, sessions, slots, opened.membership),
     )
 
 
@@ -970,6 +975,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
             _start(app.background, app.assignment.run())
             if app.outages is not None:
                 _start(app.background, app.outages.run(app.engine.submit))
+            if app.line is not None:
+                _start(app.background, app.line.run())
             if app.actions is not None:
                 _start(app.background, app.actions.run())
             if app.shop_events is not None:

@@ -4,21 +4,21 @@ A turn costs some dozen milliseconds of CPU, and acknowledgements to Slack run o
 started at once, Slack would wait longer than its three seconds. So this module measures the loop lag, and new turns
 wait until the lag is small again. Turns that already run are not affected.
 
-Waiting turns are admitted round robin, one of each person, so one customer with many messages does not delay the
-others. Presses of buttons go ahead of messages: a press is short, and who pressed looks at the screen. But after
-PRESSES_IN_A_ROW of them, one message is admitted.
+Waiting turns are admitted in the order in which their rows were stored, but people take turns: one customer with many
+messages does not delay the others. Presses of buttons go ahead of messages: a press is short, and who pressed looks at
+the screen. But after PRESSES_IN_A_ROW of them, one message is admitted.
 
 run         measure the loop lag until cancelled
 admitting   wrap a `take` so that it waits for admission first
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from bot.ingest.engine import TakeTurn
+from bot.ingest.fair_semaphore import FairLine
 
 LOOP_CHECK_SECONDS = 0.02
 """The time between two measurements of the loop lag."""
@@ -34,7 +34,7 @@ PRESSES_IN_A_ROW = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows that wait in one line. Groups are admitted round robin."""
+    """Whose rows take turns with those of others, and in which line."""
 
     whose: str = ""
     """Who wrote or pressed."""
@@ -49,41 +49,12 @@ async def _no_group(item_id: int) -> Group:
     return Group()
 
 
-class _Line:
-    """The turns that wait, by group."""
-
-    def __init__(self) -> None:
-        self._groups: dict[Group, deque[asyncio.Future[None]]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._groups)
-
-    def add(self, group: Group) -> asyncio.Future[None]:
-        waiting = asyncio.get_running_loop().create_future()
-        self._groups.setdefault(group, deque()).append(waiting)
-        return waiting
-
-    def pop(self) -> asyncio.Future[None]:
-        # A dict keeps its order: the group that is served now goes to the end.
-        group = next(iter(self._groups))
-        queue = self._groups.pop(group)
-        waiting = queue.popleft()
-        if queue:
-            self._groups[group] = queue
-        return waiting
-
-    def cancel(self) -> None:
-        for queue in self._groups.values():
-            for each in queue:
-                each.cancel()
-
-
 class AdmissionControl:
     """Measures one event loop and admits turns to it."""
 
     def __init__(self, group_of: GroupOf = _no_group) -> None:
         self._group_of = group_of
-        self._presses, self._messages = _Line(), _Line()
+        self._presses, self._messages = FairLine(), FairLine()
         self._presses_in_a_row = 0
         self._free_starts = MAX_STARTS
         self._wanted = asyncio.Event()
@@ -132,12 +103,12 @@ class AdmissionControl:
         group = await self._group_of(item_id)
         if self._is_closed:
             raise asyncio.CancelledError
-        await (self._presses if group.are_presses else self._messages).add(group)
+        await (self._presses if group.are_presses else self._messages).add(group.whose, item_id)
 
     def _admit(self) -> None:
         while self._free_starts and (self._presses or self._messages):
             is_press = bool(self._presses) and (not self._messages or self._presses_in_a_row < PRESSES_IN_A_ROW)
-            waiting = (self._presses if is_press else self._messages).pop()
+            _, waiting = (self._presses if is_press else self._messages).pop()
             if not waiting.done():
                 waiting.set_result(None)
                 self._presses_in_a_row = self._presses_in_a_row + 1 if is_press else 0

@@ -60,6 +60,11 @@ CONNECTIONS = 5
 """The number of DBOS' connections to Postgres, in addition to ours."""
 HAND_LIMIT = 50
 """The number of rows handed over in one transaction. Their turns cannot start before it ends."""
+KEPT_FREE = 25
+"""How many places of a worker are only for interactions and for what staff write, if it has more than these. For the
+others, there are as many open messages of customers in the queue, and no more: the queue takes threads at random, so
+what waits for long stays out of it.
+"""
 SHARE = 20
 """How many open rows of one person are in the queue at once. The queue runs in order, so more would delay others."""
 HANDOVER_POLL_INTERVAL = 1.0
@@ -168,9 +173,12 @@ class Fleet:
         self._places = asyncio.Semaphore(concurrent)
         self._alone = asyncio.Semaphore(1)
         self._concurrent = concurrent
+        self._room = concurrent - KEPT_FREE if concurrent > KEPT_FREE else concurrent
         self._works = works
         self._loop = asyncio.get_running_loop()
         self._more = asyncio.Event()
+        self._is_full = False
+        """Whether the queue had no room for all messages when this process looked last."""
         self._side_tasks: list[asyncio.Task[None]] = []
         self._turns: set[asyncio.Task[bool]] = set()
         self._missing: set[str] = set()
@@ -258,7 +266,9 @@ class Fleet:
     async def _hand_over(self) -> int:
         """Put rows into the queue and mark them, in one transaction. Return the number of rows."""
         async with self._database.transaction() as tx:
-            rows = await handover.unhanded(tx, limit=HAND_LIMIT, share=SHARE)
+            rows, self._is_full = await handover.unhanded(
+                tx, limit=HAND_LIMIT, share=SHARE, room=self._room, now=self._clock.now()
+            )
             for row in rows:
                 await tx.run_sync(self._client.enqueue_in_transaction, _options(row), row.id)
             if rows:
@@ -343,6 +353,8 @@ class Fleet:
             # The turn waits for the same database anyway. After the next crash the row is checked again.
             is_suspect = False
         is_done = await self._runner.take(item_id, self._alone if is_suspect else self._places)
+        if self._is_full:
+            self._more.set()
         await self._look_for_next(item_id)
         return is_done
 

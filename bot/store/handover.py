@@ -4,15 +4,17 @@ The queue is a table of DBOS 3.4 in the same database, `dbos.workflow_status`. I
 it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, select, text, update
+from sqlalchemy import ColumnElement, FromClause, Row, Select, bindparam, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import schema
+from bot.store.cases import OPEN_STATES
 from bot.store.inbox import Kind
 
 
@@ -26,12 +28,14 @@ class OpenRow:
     ts: str
 
 
-async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[OpenRow]:
-    """The first rows that the engine does not have, by their messages' ts. They are locked until the transaction
-    ends.
+async def unhanded(tx: AsyncConnection, *, limit: int, share: int, room: int, now: float) -> tuple[list[OpenRow], bool]:
+    """The first rows that the engine does not have, and whether it has no room for more messages. The rows are locked
+    until the transaction ends.
 
-    The engine gets at most `share` open rows of one author, so that other people don't wait behind all of them. A
-    later row of a thread waits for the earlier ones of all authors.
+    The engine has room for `room` open messages of customers for each process that works, because its queue keeps no
+    order between threads. Other rows always fit. People take turns, and each turn is by the messages' ts. The engine
+    gets at most `share` open rows of one author, so that other people don't wait behind all of them. A later row of a
+    thread waits for the earlier ones of all authors.
     """
     table = schema.inbox
     has = (
@@ -41,21 +45,39 @@ async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[OpenR
         .subquery()
     )
     place = func.row_number().over(partition_by=table.c.author, order_by=(table.c.ts, table.c.id))
-    columns = (table.c.id, table.c.thread, table.c.author, table.c.ts, place.label("place"))
+    columns = (table.c.id, table.c.kind, table.c.thread, table.c.author, table.c.ts, place.label("place"))
     waits = select(*columns).where(table.c.state == "new", ~table.c.handed).subquery()
-    late = waits.c.place + func.coalesce(has.c.number, 0) > share
-    waiting = select(waits.c.id, waits.c.thread, late.label("late")).outerjoin(has, has.c.author == waits.c.author)
-    blocked: set[str] = set()
+    turn = (waits.c.place + func.coalesce(has.c.number, 0)).label("turn")
+    waiting = select(waits.c.id, waits.c.thread, _is_in_line(waits), turn, _TAKEN, _WORKERS)
+    waiting = waiting.outerjoin(has, has.c.author == waits.c.author).order_by(waits.c.ts, waits.c.id)
+    rows = (await tx.execute(waiting, {"now": now})).all()
+    if not rows:
+        return [], False
+    free = room * max(1, rows[0].workers) - rows[0].taken
     first: list[int] = []
-    for row in (await tx.execute(waiting.order_by(waits.c.ts, waits.c.id))).all():
-        if row.late:
+    blocked, is_full = set[str](), False
+    for turn_of_row, row in _in_turns(rows):
+        has_no_room = row.is_in_line and free <= 0
+        is_full = is_full or has_no_room
+        if turn_of_row > share or has_no_room:
             blocked.add(row.thread)
         elif row.thread not in blocked and len(first) < limit:
             first.append(row.id)
+            free -= row.is_in_line
     if not first:
-        return []
+        return [], is_full
     statement = _waiting().where(~table.c.handed, table.c.id.in_(first)).order_by(table.c.ts, table.c.id)
-    return await _read(tx, statement.with_for_update())
+    return await _read(tx, statement.with_for_update()), is_full
+
+
+def _in_turns(rows: Iterable[Row[Any]]) -> list[tuple[int, Row[Any]]]:
+    """The rows, each with the turn in which it comes. No row comes before an earlier one of its thread."""
+    latest: dict[str, int] = {}
+    turns = []
+    for row in rows:
+        latest[row.thread] = max(row.turn, latest.get(row.thread, 0))
+        turns.append((latest[row.thread], row))
+    return sorted(turns, key=itemgetter(0))
 
 
 async def count_unhanded(tx: AsyncConnection) -> int:
@@ -121,6 +143,27 @@ async def _read(tx: AsyncConnection, statement: Select[Any]) -> list[OpenRow]:
     return [OpenRow(row.id, row.kind, ThreadRef.of(row.thread), row.ts) for row in await tx.execute(statement)]
 
 
+def _is_in_line(rows: FromClause) -> ColumnElement[bool]:
+    """Whether a row waits for the assistant. What is for the people on an open case does not."""
+    kase = schema.kase
+    has_people = select(kase.c.id).where(kase.c.thread == rows.c.thread, kase.c.state.in_(OPEN_STATES)).exists()
+    return (rows.c.kind.in_(CUSTOMERS) & ~has_people).label("is_in_line")
+
+
+CUSTOMERS = ("message", "edit")
+"""The kinds of rows that customers write."""
+_TAKEN = (
+    select(func.count())
+    .where(schema.inbox.c.state == "new", schema.inbox.c.handed, schema.inbox.c.kind.in_(CUSTOMERS))
+    .scalar_subquery()
+    .label("taken")
+)
+_WORKERS = (
+    select(func.count())
+    .where(schema.member.c.until > bindparam("now"), schema.member.c.role != "ingress")
+    .scalar_subquery()
+    .label("workers")
+)
 _ITEM, _OTHER = schema.inbox.alias("item"), schema.inbox.alias("other")
 _NEXT = (
     select(_OTHER.c.id)

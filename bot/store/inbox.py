@@ -383,6 +383,13 @@ async def held_in(tx: AsyncConnection, thread: ThreadRef) -> list[tuple[str, str
     return [each for each in found if not each[2].is_erased]
 
 
+async def find_open(tx: AsyncConnection, ids: Collection[int]) -> list[InboxItem]:
+    """Those of the rows that are open."""
+    table = schema.inbox
+    rows = await tx.execute(select(table).where(table.c.id.in_(ids), table.c.state == "new"))
+    return [item_of(row) for row in rows]
+
+
 async def origin_of(tx: AsyncConnection, item_id: int) -> tuple[str, str]:
     """The author of a row, as workspace/user, and its kind. Both are empty if there is no such row."""
     table = schema.inbox

@@ -1,6 +1,7 @@
 """What waits in the database, and since when: for an operator who wants to know what is stuck.
 
 messages      messages and presses that are not worked on to their end
+line          the open messages of customers, for the places in the line
 posts         what Slack has not taken yet
 cases         cases that nobody has claimed
 actions       changes of orders of which nobody knows whether they took effect
@@ -37,6 +38,30 @@ async def messages(tx: AsyncConnection) -> Waiting:
     """Messages and presses that are not worked on to their end, with their numbers."""
     table = schema.inbox
     return await _waiting(tx, table, table.c.state == "new", since=table.c.received_at, about=table.c.id)
+
+
+@dataclass(frozen=True, slots=True)
+class LineRow:
+    """An open message of a customer."""
+
+    id: int
+    thread: str
+    whose: str
+    """The author, unique across workspaces."""
+    since: float
+    is_begun: bool
+    """Whether a process has taken it up."""
+
+
+async def line(tx: AsyncConnection, *, limit: int) -> list[LineRow]:
+    """The open messages of customers, in the order in which they were stored."""
+    table = schema.inbox
+    columns = (table.c.id, table.c.thread, table.c.author_team, table.c.author, table.c.received_at, table.c.fence)
+    where = (table.c.state == "new", table.c.kind.in_(("message", "edit")))
+    rows = await tx.execute(select(*columns).where(*where).order_by(table.c.id).limit(limit))
+    return [
+        LineRow(row.id, row.thread, f"{row.author_team}/{row.author}", row.received_at, row.fence > 0) for row in rows
+    ]
 
 
 async def posts(tx: AsyncConnection) -> Waiting:

@@ -1,7 +1,8 @@
 """The status of a turn in its Slack thread: that the app is working, and afterwards the state of the conversation.
 
-show_work  set the thread's agent session to `processing`, or show a status line
-settle     nothing runs any more: set the session to `suspended` while people have the conversation, else to `active`
+show_work   set the thread's agent session to `processing`, or show a status line
+show_place  show which place in the line a message has that waits long (answers/waiting_line.py)
+settle      nothing runs any more: set the session to `suspended` while people have the conversation, else to `active`
 
 A stream begins and ends `processing` by itself, so most answers need one call here. The status that a crashed process
 left is corrected when its turn is resumed and ends, with any result.
@@ -60,6 +61,18 @@ class TurnSessions:
                     title=title_of(without_files(item.words) or item.words),
                     initiator=item.author,
                 )
+
+    async def show_place(self, item: InboxItem, language: Language, place: int) -> None:
+        """Show in the thread which place in the line its message has. It takes at most STATUS_DELAY.
+
+        Raises:
+            Unreachable: the conversation is gone. Nothing else is raised.
+        """
+        key = "status_next_in_line" if place == 1 else "status_in_line"
+        text = self.sentences.say(language, key, place=str(place))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STATUS_DELAY):
+                await self.sessions.show_line(item.thread.channel, item.thread.ts, text)
 
     @asynccontextmanager
     async def working(self, item: InboxItem, language: Language) -> AsyncIterator[None]:

@@ -30,6 +30,7 @@ MAY_BE_LOST = {
     "chat.pin": "the mark of a desk's queue message, which is found without it",
     "chat.respond": "an answer at the address of a press or a command, to whoever pressed",
     "sessions.show_work": "a session's status or a line, which a new message ends anyway",
+    "sessions.show_line": "a place in the line, which is shown again until the answer begins",
     "sessions.settle": "how a session stands; a turn that could not tell leaves it to a row of the outbox",
     "views.suggest_prompts": "an offer; it is made again when the tab is opened again",
     "views.open": "a dialog for whoever pressed, within three seconds",

@@ -65,10 +65,10 @@ class NoSlots(FairSemaphore):
         super().__init__(0)
         self.asked = asyncio.Event()
 
-    async def acquire(self, group: str) -> None:
+    async def acquire(self, group: str, order: int) -> None:
         """As FairSemaphore.acquire."""
         self.asked.set()
-        await super().acquire(group)
+        await super().acquire(group, order)
 
 
 class SlowImages:

@@ -145,7 +145,7 @@ async def test_streams_that_no_journal_tells_of_are_stopped_where_they_stand(des
 class Full:
     """No place becomes free."""
 
-    async def acquire(self, group: str) -> None:
+    async def acquire(self, group: str, order: int) -> None:
         """As FairSemaphore.acquire."""
         raise TimeoutError
 

@@ -28,8 +28,9 @@ SESSIONS_KEPT = 4_096
 """The number of threads that are remembered. Nothing is known of a thread that was forgotten."""
 
 _Shown = Literal["", "active", "processing", "suspended", "closed", "line", "unsure"]
-"""Besides Slack's own statuses: "" for nothing, or nothing any more; "line" for the legacy status line, where there
-are no sessions; "unsure" after two calls that overlapped, or a call whose answer was lost."""
+"""Besides Slack's own statuses: "" for nothing, or nothing any more; "line" for the legacy status line, where
+there are no sessions, or which shows a place in the line for answers; "unsure" after two calls that overlapped, or a
+call whose answer was lost."""
 _BUSY = ("processing", "line", "unsure")
 
 
@@ -131,6 +132,14 @@ class Sessions:
             if failure.sent:
                 logger.debug("no session status", extra={"reason": str(failure)})
                 return
+        await self.show_line(channel, thread_ts, text)
+
+    async def show_line(self, channel: str, thread_ts: str, text: str) -> None:
+        """Show `text` in the status line, where Slack puts it behind the app's name.
+
+        Slack drops it after two minutes, and with the app's next message. All this is optional, so it only raises
+        Unreachable, when the conversation is gone.
+        """
         try:
             with self.ledger.change(channel, thread_ts, "line"):
                 await self._set_line(channel, thread_ts, text)

@@ -36,6 +36,7 @@ from bot.turns.answers.question import Question
 from bot.turns.answers.records import AnswerRecords
 from bot.turns.answers.reports import AnswerReports
 from bot.turns.answers.streams import AnswerStreams
+from bot.turns.answers.waiting_line import WaitingLine
 from bot.turns.sessions import TurnSessions
 from bot.views import cards
 from bot.views.announcements import SAID_FIRST
@@ -67,6 +68,8 @@ class Answers:
     reports: AnswerReports
     outages: ModelOutages | None = None
     """None if no case is ever taken back."""
+    line: WaitingLine | None = None
+    """None if no one is told how long the line for a slot is."""
 
     async def answer(self, question: Question) -> str:
         """Answer in the thread. Return how the turn ended, in one stable word.
@@ -88,9 +91,11 @@ class Answers:
             # This turn may wait long before it replaces what a crashed process was writing.
             await self.leftovers.halt(item, journal)
         async with question.interrupt.timeout(ANSWER_SLOT_TIMEOUT):
-            await self.slots.acquire(question.whose)
+            await self.slots.acquire(question.whose, item.id)
         try:
-            async with asyncio.timeout(self.limits.turn_seconds + ANSWER_OVERHEAD_TIMEOUT):
+            is_told = self.line is not None and self.line.leave(item.id)
+            again = self.sessions.working(item, question.language) if is_told else nullcontext()
+            async with again, asyncio.timeout(self.limits.turn_seconds + ANSWER_OVERHEAD_TIMEOUT):
                 return await self._answer(question, journal)
         finally:
             self.slots.release(question.whose)
