@@ -1,0 +1,1 @@
+"""A stand-in for EasyPost: trackers, signed events, and the parcels of demo/shop."""
