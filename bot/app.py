@@ -84,6 +84,7 @@ from bot.integrations import (
     answer_limits,
     build_library,
     build_rate_limiter,
+    find_webhooks,
     meet_slack,
     only_one,
     open_knowledge,
@@ -157,6 +158,7 @@ from bot.turns.turn import Turns
 from bot.turns.upkeep import Upkeep
 from handlers.desk import Desk
 from handlers.door import Door
+from handlers.hook_senders import build_senders
 from handlers.http import Serving, build_metrics_app, build_web_app
 from handlers.messages import read_missed
 
@@ -460,7 +462,7 @@ async def _open_surroundings(
     slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
     slack.api.observe = metrics.slack_called
     me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
-    shop = await stack.enter_async_context(open_shop(settings)) if settings.has_shop else None
+    shop = await stack.enter_async_context(open_shop(settings, database)) if settings.has_shop else None
     if shop is not None:
         shop.observe = metrics.shop_called
     bases = await stack.enter_async_context(open_knowledge(settings))
@@ -609,7 +611,8 @@ def build_actions(opened: Surroundings, delivery: Delivery, *, parts: CaseParts)
         runs = ProcedureRuns(
             opened.database, opened.clock, opened.procedures.current, preparing, cases, identify, opened.metrics
         )
-    events = ShopEvents(opened.database, opened.clock, runner) if settings.shop_webhook_secret else None
+    sends_events = bool(settings.shop_webhook_secret or find_webhooks(settings))
+    events = ShopEvents(opened.database, opened.clock, runner) if sends_events else None
     return ActionParts(preparing, runner, deciding, events, runs)
 
 
@@ -1102,12 +1105,13 @@ async def _watch_slack(app: App, takes_events: Callable[[], Awaitable[bool]]) ->
 async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> AsyncIterator[HttpServer]:
     """Listen on PORT while nothing behind it is ready yet."""
     serving = Serving()
+    senders = build_senders(settings.shop_webhook_key, find_webhooks(settings))
     routes = build_web_app(
         serving,
         metrics=metrics if settings.metrics_port is None else None,
         takes_events=role != "work" and settings.slack_app_token is None,
         signing_secret=secret(settings.slack_signing_secret),
-        shop_secret=settings.shop_webhook_key if role != "work" else b"",
+        senders=senders if role != "work" else (),
     )
     async with AsyncExitStack() as stack:
         runner = await _serve(stack, routes, settings.host, settings.port, name="PORT")

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -52,9 +52,10 @@ from bot.models.trial import try_model
 from bot.privacy.retention import in_words
 from bot.procedures.file import read_procedures
 from bot.settings import Settings
+from bot.shops.connectors import WebhookSender
 from bot.shops.rest import open_rest_shop
 from bot.shops.router import RoutedShop, Routes
-from bot.shops.shop_file import open_shop_file, unprotected
+from bot.shops.shop_file import open_shop_file, unprotected, webhooks_of
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
 from bot.slack.api.transport import Identity
 from bot.slack.client import SlackClient, open_slack_client
@@ -497,14 +498,22 @@ async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_shop(settings: Settings) -> AsyncIterator[RoutedShop]:
+async def open_shop(settings: Settings, database: Database | None = None) -> AsyncIterator[RoutedShop]:
     """The shop. Raises ConfigurationError with the faults of `SHOP_FILE`."""
     if settings.shop_file is not None:
-        async with open_shop_file(settings.shop_file, environ=os.environ) as shop:
+        async with open_shop_file(settings.shop_file, environ=os.environ, database=database) as shop:
             yield shop
         return
     async with open_rest_shop(settings.shop_url or "", secret(settings.shop_token)) as rest:
         yield RoutedShop(Routes.to_one("shop", rest))
+
+
+def find_webhooks(settings: Settings) -> Mapping[WebhookSender, tuple[str, ...]]:
+    """Which service of a connector sends events -> the secrets that they can be signed with.
+
+    Raises ConfigurationError with the faults of `SHOP_FILE`.
+    """
+    return webhooks_of(settings.shop_file, environ=os.environ) if settings.shop_file else {}
 
 
 async def _meet_shop(settings: Settings) -> list[str]:

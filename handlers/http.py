@@ -23,7 +23,8 @@ from bot.actions.shop_events import ShopEvents
 from bot.alerts import Alerts
 from bot.telemetry import Metrics
 from handlers.door import Door, Unreadable, decode
-from handlers.hooks import SHOP_PATH, take_shop_events
+from handlers.hook_senders import Sender
+from handlers.hooks import take_events
 
 logger = logging.getLogger(__name__)
 
@@ -70,11 +71,11 @@ def build_web_app(
     metrics: Metrics | None,
     takes_events: bool,
     signing_secret: str = "",
-    shop_secret: bytes = b"",
+    senders: Sequence[Sender] = (),
 ) -> web.Application:
     """Return the server's routes. With `takes_events` it accepts Slack's events, signed with `signing_secret`.
 
-    With `shop_secret` it accepts the shop's events, and with `metrics` it also shows the metrics.
+    It accepts the events of the `senders`, who tell of changes at the shop. With `metrics` it also shows the metrics.
     """
 
     async def live(_request: web.Request) -> web.Response:
@@ -95,8 +96,8 @@ def build_web_app(
         add_metrics(app, metrics)
     if takes_events:
         app.router.add_post(EVENTS_PATH, _events(serving, signing_secret))
-    if shop_secret:
-        app.router.add_post(SHOP_PATH, take_shop_events(lambda: serving.shop_events, shop_secret))
+    for sender in senders:
+        app.router.add_post(sender.path, take_events(lambda: serving.shop_events, sender))
     return app
 
 

@@ -1,8 +1,9 @@
 """What the shop says by itself: an order has changed, look again. Nothing else in it is believed.
 
-accept  store an event before it is acknowledged
-run     look at what came, until cancelled
-look    read the orders again: an offer that no longer holds ends, and an action without an answer is asked about
+accept         store an event before it is acknowledged
+accept_parcel  the same for an event about a parcel
+run            look at what came, until cancelled
+look           read the orders again: an offer that no longer holds ends, and an action without an answer is asked about
 
 An event makes nothing happen that could not happen without it. It only happens sooner.
 """
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from bot.actions.executing import ActionRunner
 from bot.alerts import Alerts
 from bot.clock import MINUTE, Clock
-from bot.store import actions, shop_events
+from bot.store import actions, shop_events, trackers
 from bot.store.actions import State
 from bot.store.database import Database
 
@@ -63,6 +64,13 @@ class ShopEvents:
                 raise TooManyEvents
             if await shop_events.add(tx, event, f"order/{order}", now=self.clock.now()):
                 self._news.set()
+
+    async def accept_parcel(self, event: str, tracker: str) -> None:
+        """Do the same for the order whose parcel a tracker follows. Trackers that nobody has asked about are left."""
+        async with self.database.transaction() as tx:
+            order = await trackers.order_of(tx, tracker)
+        if order:
+            await self.accept(event, order)
 
     async def run(self) -> None:
         """Look at what came until cancelled."""

@@ -5,6 +5,7 @@ A new kind is a `Part` with `kind`, an entry in `Connector`, and a case in each 
 faults_of       what is wrong with a connector's entry, without asking anybody
 open_connector  the connector, which connects at the first question
 secrets_of      the secrets that it names
+webhook_of      who sends events for it, and what signs them
 is_unprotected  whether it is allowed plain HTTP to another machine
 """
 
@@ -21,11 +22,17 @@ from bot.shops.declared.credentials import read_secret, read_secrets
 from bot.shops.declared.file import LookUps, Secret
 from bot.shops.declared.reading import SETTING, address_fault, read_connector
 from bot.shops.declared.shop import open_declared_shop
+from bot.shops.easypost.parcels import LIVE, open_easypost
 from bot.shops.rest import open_rest_shop
-from bot.shops.router import ShopConnector
+from bot.shops.router import ParcelConnector, ShopConnector
 from bot.shops.shopify.shop import App, open_shopify
+from bot.store.database import Database
 
 Role = Literal["customers", "orders", "products", "parcels", "actions"]
+
+WebhookSender = Literal["easypost"]
+"""The kinds of connectors whose service sends events. The shop's own come with SHOP_WEBHOOK_SECRET."""
+Short = Annotated[str, Field(min_length=1, max_length=60)]
 
 LOOK_UPS: Mapping[Role, tuple[str, ...]] = {
     "customers": ("find_customer",),
@@ -72,7 +79,20 @@ class ShopifyConnector(Part):
         return {"token": self.token, "client_id": self.client_id, "client_secret": self.client_secret}
 
 
-Connector = Annotated[HttpConnector | RestConnector | ShopifyConnector, Field(discriminator="kind")]
+class EasyPostConnector(Part):
+    """Parcels that EasyPost tracks (docs/guides/easypost.md)."""
+
+    kind: Literal["easypost"]
+    key: Secret
+    webhook_secret: Secret | None = None
+    """What EasyPost signs its events with. Without it, none are received."""
+    carriers: Annotated[Mapping[Short, Short], Field(max_length=100)] = Field(default_factory=dict)
+    """What the orders call a carrier -> what EasyPost calls it."""
+    url: Annotated[str, Field(max_length=500)] = LIVE
+    """Another address than EasyPost's, for tests. `env:NAME` names a variable with it."""
+
+
+Connector = Annotated[HttpConnector | RestConnector | ShopifyConnector | EasyPostConnector, Field(discriminator="kind")]
 """Each kind that there is."""
 
 
@@ -90,17 +110,29 @@ def faults_of(connector: Connector, roles: Iterable[Role]) -> Iterator[tuple[Key
                 yield (), "needs either token, or client_id and client_secret"
             if "orders" not in roles:
                 yield (), f"serves {', '.join(roles)}: Shopify does so for its own orders only, so it serves orders too"
+        case EasyPostConnector(url=url):
+            if not _is_reference(url) and (fault := address_fault(url, is_insecure=False)):
+                yield ("url",), fault
+            if others := [role for role in roles if role != "parcels"]:
+                yield (), f"serves {', '.join(others)}: EasyPost has parcels only"
         case HttpConnector():
             pass
 
 
 @asynccontextmanager
 async def open_connector(
-    connector: Connector, roles: Iterable[Role], *, folder: Path, environ: Mapping[str, str], place: str
-) -> AsyncIterator[ShopConnector]:
+    connector: Connector,
+    roles: Iterable[Role],
+    *,
+    folder: Path,
+    environ: Mapping[str, str],
+    place: str,
+    database: Database | None,
+) -> AsyncIterator[ShopConnector | ParcelConnector]:
     """The connector. `folder` is where its paths begin. Raises ConfigurationError with faults that begin with `place`.
 
-    What a described connector's file lacks for its roles is such a fault, too.
+    What a described connector's file lacks for its roles is such a fault, too. `database` is for those that remember
+    something.
     """
     match connector:
         case HttpConnector(file=name):
@@ -120,6 +152,16 @@ async def open_connector(
             access = found["token"] or App(found["client_id"], found["client_secret"])
             async with open_shopify(found["url"], access, asks_first=returns == "request") as shopify:
                 yield shopify
+        case EasyPostConnector(carriers=carriers):
+            named = {"url": connector.url, "key": connector.key, "webhook_secret": connector.webhook_secret}
+            found = _read(named, environ, place=place)
+            if fault := address_fault(found["url"], is_insecure=False):
+                raise ConfigurationError([f"{place}: url {fault}"])
+            has_webhook = bool(found["webhook_secret"])
+            async with open_easypost(
+                found["key"], url=found["url"], carriers=carriers, has_webhook=has_webhook, database=database
+            ) as parcels:
+                yield parcels
 
 
 def secrets_of(connector: Connector, *, folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
@@ -134,6 +176,17 @@ def secrets_of(connector: Connector, *, folder: Path, environ: Mapping[str, str]
             yield read_secret(token, environ)
         case ShopifyConnector(token=one, client_secret=other):
             yield from (read_secret(reference, environ) for reference in (one, other) if reference)
+        case EasyPostConnector(key=one, webhook_secret=other):
+            yield from (read_secret(reference, environ) for reference in (one, other) if reference)
+
+
+def webhook_of(connector: Connector, *, environ: Mapping[str, str]) -> tuple[WebhookSender, str] | None:
+    """Who sends signed events, and with what secret. None if nobody does. Raises OSError or ValueError."""
+    match connector:
+        case EasyPostConnector(webhook_secret=str() as reference):
+            return "easypost", read_secret(reference, environ)
+        case _:
+            return None
 
 
 def is_unprotected(connector: Connector, *, folder: Path) -> bool:

@@ -139,9 +139,10 @@ class Lookups:
         if answer is None:
             return None
         own = [order.id for order in orders]
-        if answer.tracking_number != tracking_number or (answer.order_id or own[0]) not in own:
+        order_id = answer.order_id or next(iter(own), "")
+        if answer.tracking_number != tracking_number or order_id not in own:
             raise ShopUnavailable("the shop answered with another parcel than it was asked for")
-        return answer.read(answer.order_id or own[0])
+        return answer.read(order_id)
 
     async def check(self) -> list[str]:
         """See Connector."""

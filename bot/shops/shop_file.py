@@ -5,7 +5,7 @@ open_shop_file   The shop that it describes.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -15,10 +15,11 @@ from bot.checked_files import FileFormat, KeyPath, Part
 from bot.errors import ConfigurationError
 from bot.shops import connectors
 from bot.shops.actions import ActionKind
-from bot.shops.connectors import Connector, Role, open_connector
+from bot.shops.connectors import Connector, Role, WebhookSender, open_connector
 from bot.shops.declared.reading import SETTING
 from bot.shops.quoting import OF_NO_ORDER
 from bot.shops.router import Route, RoutedShop, Routes
+from bot.store.database import Database
 
 SIZE_LIMIT = 65_536
 """The most bytes of a file."""
@@ -63,8 +64,13 @@ def read_shop_file(path: Path) -> ShopFile:
 
 
 @asynccontextmanager
-async def open_shop_file(path: Path, *, environ: Mapping[str, str]) -> AsyncIterator[RoutedShop]:
-    """The shop. It connects at the first question. Raises ConfigurationError with the faults of all connectors."""
+async def open_shop_file(
+    path: Path, *, environ: Mapping[str, str], database: Database | None = None
+) -> AsyncIterator[RoutedShop]:
+    """The shop. It connects at the first question. Raises ConfigurationError with the faults of all connectors.
+
+    Without a `database`, what connectors remember is gone when the block is left.
+    """
     file = read_shop_file(path)
     opened: dict[str, Any] = {}
     faults: list[str] = []
@@ -72,7 +78,12 @@ async def open_shop_file(path: Path, *, environ: Mapping[str, str]) -> AsyncIter
         for name, connector in file.connectors.items():
             place = f"{SETTING}: {path}: {name}"
             opening = open_connector(
-                connector, file.serves.roles_of(name), folder=path.parent, environ=environ, place=place
+                connector,
+                file.serves.roles_of(name),
+                folder=path.parent,
+                environ=environ,
+                place=place,
+                database=database,
             )
             try:
                 opened[name] = await stack.enter_async_context(opening)
@@ -109,6 +120,20 @@ def secrets_of(path: Path, *, environ: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(secret for secrets in found for secret in secrets))
     except (ConfigurationError, OSError, ValueError):
         return ()
+
+
+def webhooks_of(path: Path, *, environ: Mapping[str, str]) -> Mapping[WebhookSender, tuple[str, ...]]:
+    """Who sends signed events -> the secrets that they can be signed with. Raises ConfigurationError.
+
+    A secret that is missing is left out: opening the shop says which.
+    """
+    found: dict[WebhookSender, tuple[str, ...]] = {}
+    for connector in read_shop_file(path).connectors.values():
+        with suppress(OSError, ValueError):
+            if webhook := connectors.webhook_of(connector, environ=environ):
+                sender, secret = webhook
+                found[sender] = (*found.get(sender, ()), secret)
+    return found
 
 
 def unprotected(path: Path) -> list[str]:

@@ -19,6 +19,7 @@ alias     what a name points to now, for all processes: for example the generati
 action    a change of an order: what the customer was shown, who agreed, the request as it is sent, and what came of it
 action_vote  what staff decided about an action that needs their approval; append-only
 shop_event  of which order the shop said by itself that it has changed
+tracker   what the service that tracks parcels calls a tracking number
 case_helper  the members of the team who help the owner of a case
 suggestion  suggested articles for the knowledge base, until staff decide
 pause     channels in which staff have paused the assistant
@@ -623,6 +624,20 @@ shop_event = Table(
     # When somebody looks at it next. NULL: somebody did.
     Column("due", Float),
     Index("ix_shop_event_due", "due"),
+)
+
+tracker = Table(
+    "tracker",
+    metadata,
+    # The tracking number.
+    Column("number", String(40), primary_key=True),
+    # The service's own id.
+    Column("id", String(64), nullable=False),
+    # The order that names the parcel.
+    Column("order_id", String(40), nullable=False),
+    Column("created_at", Float, nullable=False),
+    Index("ix_tracker_id", "id"),
+    Index("ix_tracker_created_at", "created_at"),
 )
 
 audit = Table(

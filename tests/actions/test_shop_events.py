@@ -10,7 +10,7 @@ from bot.actions.action import LOOK_DELAYS
 from bot.actions.shop_events import ShopEvents, TooManyEvents
 from bot.language.sentences import load_sentences
 from bot.shops.actions import Arguments
-from bot.store import outbox, schema
+from bot.store import outbox, schema, trackers
 from bot.store.actions import Action
 from bot.store.database import Database
 from tests.actions.scripted_shop import ScriptedShop
@@ -130,6 +130,23 @@ async def test_an_order_is_looked_at_again_while_its_request_is_out_and_while_th
     desk.clock.advance(1.0)
     await events.look()
     assert (await desk.find(action.ref)).state == "done"
+
+
+async def test_an_event_about_a_parcel_makes_its_order_be_read_again_however_late_it_comes(
+    desk: Desk, events: ShopEvents
+) -> None:
+    action = await offered(desk)
+    async with desk.database.transaction() as tx:
+        await trackers.save(tx, "1Z999AA10123456784", "trk_1", order="FW-0", now=desk.clock.now())
+    await events.accept_parcel("easypost/evt_1", "trk_of_somebody")
+    assert await stored(desk) == 0
+    await events.accept_parcel("easypost/evt_1", "trk_1")
+    await events.look()
+    assert await desk.find(action.ref) == action, "the event is not believed: the order is as it was"
+    desk.shop.change("FW-0")
+    await events.accept_parcel("easypost/evt_0", "trk_1")
+    await events.look()
+    assert (await desk.find(action.ref)).state == "withdrawn"
 
 
 async def test_events_that_no_action_waits_for_are_not_stored_and_what_waits_is_bounded(

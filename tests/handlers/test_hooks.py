@@ -16,10 +16,11 @@ from bot.actions.shop_events import ShopEvents, TooManyEvents
 from bot.errors import StoreUnavailable
 from bot.settings import load_settings
 from demo.shop.events import sign
-from handlers.hooks import BODY_LIMIT, SHOP_PATH, is_signed, read_event
+from handlers.hook_senders import SHOP_PATH, ShopSender, Told
 from handlers.http import Serving, build_web_app
 
 KEY = b"0" * 32
+SENDER = ShopSender(KEY)
 EVENT = json.dumps({"type": "order.changed", "data": {"order_id": "ORD-1"}}).encode()
 
 
@@ -44,7 +45,7 @@ def events() -> Events:
 @pytest.fixture
 async def client(events: Events) -> AsyncIterator[TestClient[Any, Any]]:
     serving = Serving(shop_events=cast(ShopEvents, events))
-    app = build_web_app(serving, metrics=None, takes_events=False, shop_secret=KEY)
+    app = build_web_app(serving, metrics=None, takes_events=False, senders=[SENDER])
     async with TestClient(TestServer(app)) as opened:
         yield opened
 
@@ -56,8 +57,13 @@ async def post(client: TestClient[Any, Any], body: bytes, **headers: str) -> int
 
 def test_the_example_that_the_scheme_publishes_is_accepted() -> None:
     settings = load_settings({"SHOP_WEBHOOK_SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"})
-    given = "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-    assert is_signed(*given, b'{"test": 2432232314}', settings.shop_webhook_key, now=1_614_265_331.0)
+    headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    sender = ShopSender(settings.shop_webhook_key)
+    assert sender.is_signed(headers, b'{"test": 2432232314}', now=1_614_265_331.0)
 
 
 async def test_a_signed_event_is_stored_and_acknowledged(client: TestClient[Any, Any], events: Events) -> None:
@@ -125,7 +131,7 @@ async def test_whatever_is_signed_is_answered_without_a_server_error(
         ),
     ]
     assert {body[:60]: await post(client, body) for body in odd} == {body[:60]: 400 for body in odd}
-    assert await post(client, b"x" * (BODY_LIMIT + 1)) == 413
+    assert await post(client, b"x" * (SENDER.body_limit + 1)) == 413
     assert await post(client, b"x" * (3 << 20)) == 413
     packed = {"Content-Encoding": "gzip", "Connection": "close"}
     assert await post(client, EVENT, **packed) == 400
@@ -145,13 +151,14 @@ async def test_what_cannot_be_stored_is_not_acknowledged(
 
 
 async def test_before_the_product_is_put_together_the_shop_sends_again() -> None:
-    app = build_web_app(Serving(), metrics=None, takes_events=False, shop_secret=KEY)
+    app = build_web_app(Serving(), metrics=None, takes_events=False, senders=[SENDER])
     async with TestClient(TestServer(app)) as client:
         assert await post(client, EVENT) == 503
 
 
 def test_an_order_is_read_as_people_write_it() -> None:
-    assert read_event(b'{"type": "order.changed", "data": {"order_id": "#fw-10482"}}') == "FW-10482"
+    told = SENDER.read({"webhook-id": "evt_1"}, b'{"type": "order.changed", "data": {"order_id": "#fw-10482"}}')
+    assert told == Told("evt_1", order="FW-10482")
 
 
 def test_without_a_secret_nothing_is_listened_to() -> None:
@@ -161,6 +168,5 @@ def test_without_a_secret_nothing_is_listened_to() -> None:
 
 def test_the_signature_covers_id_time_and_body() -> None:
     headers = sign("evt_1", EVENT, KEY, at=datetime.fromtimestamp(1_795_000_000, UTC))
-    given = (headers["webhook-id"], headers["webhook-timestamp"], headers["webhook-signature"])
-    assert is_signed(*given, EVENT, KEY, now=1_795_000_299.0)
-    assert not is_signed(*given, EVENT, KEY, now=1_795_000_301.0)
+    assert SENDER.is_signed(headers, EVENT, now=1_795_000_299.0)
+    assert not SENDER.is_signed(headers, EVENT, now=1_795_000_301.0)

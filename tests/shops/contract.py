@@ -1,6 +1,7 @@
-"""What every connector promises that can change a shop, tried against the double that it talks to.
+"""What every connector promises that can change a shop, or that knows parcels, tried against the double it talks to.
 
-A connector's test file derives a class from `ConnectorContract` and gives it the fixture `stand`. The double has the
+A connector's test file derives a class from `ConnectorContract` and gives it the fixture `stand`, or from
+`ParcelContract` and gives it `parcels`. The double has the
 seeded customers and orders of demo/shop/seed.py and misbehaves on demand. A connector that reads back what became of
 an action, and is not told it by its key, finds less: that it was done, and neither its reference nor its money.
 """
@@ -28,11 +29,13 @@ from bot.shops.actions import (
     Swap,
     Undone,
 )
-from bot.shops.port import Address, Money, Order, OrderBackend
+from bot.shops.port import Address, Money, Order, OrderBackend, ShippingBackend, ShopUnavailable
 from demo.shop.faults import Fault
 
 CUSTOMER_A = ShopCustomer("cus_a", "Customer A", "customer.a@example.com")
 CUSTOMER_B = ShopCustomer("cus_b", "Customer B", "customer.b@example.com")
+PARCEL = "1Z999AA10123456784"
+"""A parcel of ORD-12345, which is customer A's."""
 ELSEWHERE = Address("Customer A", "2 Mill Street", "Salem", "US", region="OR", postal_code="97301")
 
 EVERY_KIND: Mapping[ActionKind, Arguments] = {
@@ -415,6 +418,45 @@ class ConnectorContract:
             return
         assert {payment.method_id for payment in order.payments} <= {method.method_id for method in methods}
         assert Money(2_000, "USD") in [method.amount for method in methods]
+
+
+@dataclass(frozen=True, slots=True)
+class ParcelStand:
+    """A shop, and the double that knows its parcels."""
+
+    shop: ShippingBackend
+    break_with: Callable[[Fault], None]
+    """Make the double misbehave at questions about parcels."""
+
+
+class ParcelContract:
+    """The promises about parcels. `parcels` is given by the class of a connector."""
+
+    async def test_a_parcel_of_their_order_is_read_with_its_newest_scans_first(self, parcels: ParcelStand) -> None:
+        parcel = await parcels.shop.track(CUSTOMER_A, PARCEL)
+        assert parcel is not None
+        assert (parcel.tracking_number, parcel.order_id, parcel.status) == (PARCEL, "ORD-12345", "in_transit")
+        assert parcel.carrier == "UPS"
+        assert parcel.expected_at is not None
+        times = [event.at for event in parcel.events]
+        assert times == sorted(times, reverse=True)
+        assert len(times) > 1
+
+    @pytest.mark.parametrize("number", ["1Z999AA19999999999", "../" + PARCEL, PARCEL.lower(), "", "1Z 99"])
+    async def test_no_other_number_is_answered(self, parcels: ParcelStand, number: str) -> None:
+        assert await parcels.shop.track(CUSTOMER_A, number) is None
+
+    async def test_the_parcel_of_somebody_else_is_not_even_asked_about(self, parcels: ParcelStand) -> None:
+        parcels.break_with(Fault("error", times=100))
+        assert await parcels.shop.track(CUSTOMER_B, PARCEL) is None
+
+    @pytest.mark.parametrize("fault", [*BEFORE_IT_ACTS, "busy"])
+    async def test_a_fault_is_no_answer_and_does_not_last(self, parcels: ParcelStand, fault: str) -> None:
+        parcels.break_with(Fault(fault, times=2, seconds=0))
+        with pytest.raises(ShopUnavailable):
+            await parcels.shop.track(CUSTOMER_A, PARCEL)
+        parcels.break_with(Fault("none"))
+        assert await parcels.shop.track(CUSTOMER_A, PARCEL)
 
 
 async def a_missing_order(stand: Stand, arguments: Arguments) -> Order:

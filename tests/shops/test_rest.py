@@ -5,21 +5,20 @@ import gzip
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from bot.conversation import ShopCustomer
 from bot.shops.port import Money, ShopUnavailable
 from bot.shops.rest import ANSWER_LIMIT, RestShop, open_rest_shop
 from demo.ports import listening
 from demo.shop.server import Fault, Shop, open_shop
+from tests.shops.contract import CUSTOMER_A, CUSTOMER_B, ParcelContract, ParcelStand
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-CUSTOMER_A = ShopCustomer("cus_a", "Customer A", "customer.a@example.com")
-CUSTOMER_B = ShopCustomer("cus_b", "Customer B", "customer.b@example.com")
 
 
 @pytest.fixture
@@ -79,19 +78,10 @@ async def test_what_is_no_order_number_is_not_sent_to_the_shop(rest: RestShop, s
     assert misses == []
 
 
-async def test_a_parcel_of_an_own_order_is_tracked_newest_scan_first(rest: RestShop) -> None:
-    parcel = await rest.track(CUSTOMER_A, "1Z999AA10123456784")
-    assert parcel is not None
-    assert (parcel.order_id, parcel.status, parcel.carrier) == ("ORD-12345", "in_transit", "UPS")
-    assert parcel.events[0].description == "Arrived at facility"
-    assert parcel.expected_at is not None
-    assert parcel.expected_at > NOW
-
-
-async def test_the_shop_is_never_asked_about_a_parcel_that_is_not_the_customers(rest: RestShop, shop: Shop) -> None:
-    assert await rest.track(CUSTOMER_B, "1Z999AA10123456784") is None
-    assert await rest.track(CUSTOMER_B, "1Z999AA19999999999") is None
-    assert set(shop.requests) == {"/customers/cus_b/orders?limit=100"}
+class TestParcels(ParcelContract):
+    @pytest.fixture
+    def parcels(self, rest: RestShop, shop: Shop) -> ParcelStand:
+        return ParcelStand(rest, lambda fault: shop.add_fault(replace(fault, path="/parcels")))
 
 
 @pytest.mark.parametrize("kind", ["error", "garbage", "hang"])

@@ -87,7 +87,7 @@ IMPERSONAL = {
     *("file_copy.post", "file_copy.source", "file_copy.copy"),
     *("spending.key", "spending.team", "spending.thread", "summary.thread", "summary.through"),
     *("suggestion.key", "pause.channel", "feedback.subject", "desk.channel", "desk.ts", "desk.shown"),
-    *("action.undoes", "shop_event.id", "shop_event.subject"),
+    *("action.undoes", "shop_event.id", "shop_event.subject", "tracker.number", "tracker.id", "tracker.order_id"),
     # Words of closed lists, and names of agents, models, documents and steps.
     *("inbox.kind", "inbox.state", "inbox.reason", "inbox.interrupt", "thread.agent", "thread.language"),
     *("turn.agent", "turn.ended", "turn.reason", "turn.sources", "journal.name", "case_.member_type", "case_.language"),

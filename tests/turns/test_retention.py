@@ -24,7 +24,7 @@ from tests.turns.arrivals import arrival
 from tests.turns.test_erasure import CANARY, Company, filled
 
 LASTING = {
-    *("away", "shop_event"),
+    *("away", "shop_event", "tracker"),
     *("schedule", "alias", "pause", "preference", "desk", "daily", "pace", "member", "claim"),
     # An article is the shop's.
     "suggestion",

@@ -1,6 +1,7 @@
 """A declared connector keeps the connectors' contract, at a house system that it knows from a file alone."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from bot.shops.declared.shop import DeclaredShop, open_declared_shop
 from bot.shops.port import ShopUnavailable
 from demo.house.server import House, open_house
 from demo.shop.faults import Fault
-from tests.shops.contract import CUSTOMER_A, CUSTOMER_B, ConnectorContract, Stand
+from tests.shops.contract import CUSTOMER_A, ConnectorContract, ParcelContract, ParcelStand, Stand
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 FILE = Path("demo/house/store.http.yml")
@@ -69,11 +70,10 @@ async def test_an_order_reads_as_the_other_shop_tells_it(house: House, shop: Dec
     assert {line.unit_price.currency for line in order.lines} == {"USD"}
 
 
-async def test_a_parcel_is_tracked_by_its_owner_alone(shop: DeclaredShop) -> None:
-    parcel = await shop.track(CUSTOMER_A, "1Z999AA10123456784")
-    assert parcel is not None
-    assert (parcel.status, parcel.order_id) == ("in_transit", "ORD-12345")
-    assert await shop.track(CUSTOMER_B, "1Z999AA10123456784") is None
+class TestParcels(ParcelContract):
+    @pytest.fixture
+    def parcels(self, house: House, shop: DeclaredShop) -> ParcelStand:
+        return ParcelStand(shop, lambda fault: house.add_fault(replace(fault, path="/shipments")))
 
 
 async def test_a_token_that_ended_is_renewed_within_the_question(house: House, shop: DeclaredShop) -> None:

@@ -1,0 +1,1 @@
+"""Parcels that EasyPost tracks."""
