@@ -71,6 +71,7 @@ from bot.help_center.recurrence import read_rule
 from bot.help_center.refreshes import Refreshes
 from bot.help_center.schedule import Schedule
 from bot.home.home import Home
+from bot.home.search import CaseSearch
 from bot.home.staff_commands import Overview
 from bot.images.reader import ImageReader
 from bot.ingest.admission import AdmissionControl
@@ -350,6 +351,7 @@ async def open_app(
                     opened.desk.current,
                 ),
                 metrics=metrics,
+                search=CaseSearch(opened.me, database, settings.targets.hours, cases.staff, opened.desk.current),
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),
                 articles=help_center.articles,

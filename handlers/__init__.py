@@ -9,6 +9,7 @@ shortcuts  the entries of a message's menu
 commands   /kb
 frontdesk  /frontdesk
 feedback   "Helpful" or not, and the score after a person
+search     the search for cases
 home       the app's own tabs
 http       signed events over HTTP, health, metrics
 """
@@ -24,6 +25,7 @@ from handlers import (
     home,
     learning,
     messages,
+    search,
     shortcuts,
     staff,
 )
@@ -39,6 +41,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     dialogs.register(app, desk)
     learning.register(app, desk)
     feedback.register(app, desk)
+    search.register(app, desk)
     shortcuts.register(app, desk)
     commands.register(app, desk)
     frontdesk.register(app, desk)

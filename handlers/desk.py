@@ -17,6 +17,7 @@ from bot.help_center.articles import Articles
 from bot.help_center.library import Library
 from bot.help_center.refreshes import Refreshes
 from bot.home.home import Home
+from bot.home.search import CaseSearch
 from bot.home.staff_commands import Overview
 from bot.ingest.inbox import Inbox
 from bot.language.languages import Language
@@ -58,6 +59,7 @@ class Desk:
     home: Home
     overview: Overview
     metrics: DeskMetrics
+    search: CaseSearch
     library: Library
     refreshes: Refreshes
     articles: Articles

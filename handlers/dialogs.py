@@ -21,6 +21,8 @@ from handlers.payloads import ViewSubmission, parse_about
 Ack = Callable[[], Awaitable[None]]
 AckWith = Callable[..., Awaitable[None]]
 """An acknowledgement that can show another dialog."""
+SEARCH = "submit.search"
+"""The dialog that asks what to search for. handlers/search.py answers it at once."""
 SHOP_SECONDS = 1.5
 """How long a dialog waits for the shop before it says to wait. Slack waits three seconds."""
 
@@ -82,7 +84,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
             case view:
                 await ack(response_action="update", view=view)
 
-    for callback_id in SUBMISSIONS - {CHOOSE, CHOOSE_REPLY}:
+    for callback_id in SUBMISSIONS - {CHOOSE, CHOOSE_REPLY, SEARCH}:
         app.view(callback_id)(store_submission)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import StoreUnavailable
+from bot.home.search import Place
 from bot.reporting.desk_metrics import CASES_BUTTON
 from bot.reporting.groups import read_group
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
@@ -25,7 +26,8 @@ USAGE = """\
 Usage:
 • `/frontdesk cases [all | mine | unassigned | late | customer | snoozed | claimed | solved] [tag:<tag>]` lists your \
 desk's cases
-• `/frontdesk search <words>` finds your desk's cases, open or closed, by their words, a name or a number
+• `/frontdesk search <words>` finds your desk's cases, open or closed, by their words, a name or a number, and by \
+`from:@customer`, `owner:@agent` (`me`, `none`), `state:open`, `tag:`, `desk:#channel`, `since:2026-11-01`, `until:`
 • `/frontdesk away [30m | 2h | 3d]` says that you're away, so that no case is assigned to you
 • `/frontdesk back` says that you're back
 • `/frontdesk pause [#channel]` pauses the assistant in a channel (this one if you name none)
@@ -124,7 +126,7 @@ async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str | Card:
             case "cases":
                 return await overview.cases(command.words, user=user, at=desks, tag=command.tag)
             case "search":
-                return await overview.search(command.words, at=desks)
+                return await desk.search.page(Place(command.words), user=user, at=desks)
             case "metrics":
                 return await overview.metrics(int(command.words), at=desks)
             case "away":

@@ -273,6 +273,7 @@ class Filled(TypedDict, total=False):
     selected_user: MaybeId
     selected_conversation: MaybeId
     selected_channel: MaybeId
+    selected_date: MaybeValue
     selected_date_time: Annotated[Annotated[int, Field(strict=True, ge=0, lt=1 << 40)] | None, _ODD_IS_NONE]
 
 

@@ -170,6 +170,10 @@ _TABLE = (
            is_done=Case.is_with),
     Button("queue.filter", "staff", "Shows a list of the desk's cases.", lane="at_once", anywhere=True),
     Button("metrics.cases", "staff", "Shows the cases behind a metric.", lane="at_once", anywhere=True),
+    Button("queue.search", "staff", "Asks what to search for.", (), "at_once", "submit.search", anywhere=True),
+    Button("submit.search", "staff", "Shows the cases that are found.", lane="at_once", anywhere=True),
+    Button("search.next", "staff", "Shows the next cases that are found.", lane="at_once", anywhere=True),
+    Button("search.previous", "staff", "Shows the cases found before.", lane="at_once", anywhere=True),
     Button("home.view", "anyone", "Chooses which cases the Home tab shows. Only staff.", lane="at_once"),
     Button("home.tag", "anyone", "Chooses the tag of the cases that the Home tab shows. Only staff.", lane="at_once"),
     # Dialogs about a case: the buttons that open them, and what they submit.

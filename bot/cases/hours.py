@@ -71,6 +71,10 @@ class Hours:
         """When the desk's present day began."""
         return self.local(at).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
+    def start_of(self, day: date) -> float:
+        """When a day begins on the desk's wall clock."""
+        return datetime.combine(day, time(), tzinfo=_zone(self.zone)).timestamp()
+
     def morning(self, at: float, *, weekday: int | None = None) -> float:
         """09:00 of the next day on the desk's wall clock, or of the next such weekday (0 is Monday).
 

@@ -8,8 +8,9 @@ from functools import partial
 
 from bot.reporting.traces import harmless
 from bot.settings import Settings
-from bot.store import audit, case_lists, cases, transcripts
+from bot.store import audit, cases, transcripts
 from bot.store.audit import AuditEntry
+from bot.store.case_search import CaseQuery, search_cases
 from bot.store.cases import OPEN_STATES, Case
 from bot.store.database import open_kept
 from bot.store.transcripts import TranscriptLine
@@ -41,7 +42,8 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
             )
             return 0
         if given.search:
-            found = await case_lists.search(tx, given.search, limit=MAX_LISTED_CASES)
+            query = CaseQuery(words=tuple(given.search.split()))
+            found = [*(await search_cases(tx, query, limit=MAX_LISTED_CASES, look_through=None)).cases]
         else:
             found = await cases.latest(
                 tx, states=(*OPEN_STATES, *ENDED) if given.all else OPEN_STATES, limit=MAX_LISTED_CASES

@@ -1,7 +1,6 @@
 """The `/frontdesk` command for staff. Every answer is mrkdwn that fits into one message.
 
 cases         Lists cases: all that are open, or some of them.
-search        Finds the cases that contain the words.
 pause         Makes the assistant silent in a channel.
 resume        Lets the assistant answer there again.
 metrics       Shows the metrics of the last days.
@@ -60,13 +59,6 @@ class Overview:
         more = [f"and {len(found) - MAX_FOUND_CASES} more"] if len(found) > MAX_FOUND_CASES else []
         heading = f"*{VIEWS[view]}*" + (f" · {escape(tags[tag].label)}" if tag else "")
         return "\n".join([heading, *lines, *more])
-
-    async def search(self, words: str, *, at: Desks) -> str:
-        """The newest cases of these desks, open or closed, that contain all of the words."""
-        async with self.database.transaction() as tx:
-            found = await case_lists.search(tx, words, limit=MAX_FOUND_CASES, at=at)
-            lines = await self._lines(tx, found)
-        return "\n".join(lines) if lines else f"No cases found for “{escape(words)}”."
 
     async def pause(self, channel: str, *, user: str) -> str:
         """Make the assistant silent in a channel. A customer who asks for a person there still gets one."""

@@ -10,7 +10,6 @@ next_waiting  the case that should be claimed next
 count_owned   how many each person has
 owing_replies those whose customers wait for a reply
 of_customer   the cases of one person
-search        the cases that contain the words
 cards         where the cards of cases are
 addresses     the addresses of these cards
 """
@@ -23,8 +22,7 @@ from sqlalchemy import ColumnElement, String, and_, case, func, or_, select, typ
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
-from bot.store.bodies import text_in
-from bot.store.cases import OPEN_STATES, WAITING, Case, as_case, card_key, id_of
+from bot.store.cases import OPEN_STATES, WAITING, Case, as_case, card_key
 
 URGENCY = {"high": 0, "medium": 1, "low": 2}
 ARCHIVES = "/archives/"
@@ -193,18 +191,6 @@ async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: i
     return [as_case(row) for row in await tx.execute(statement)]
 
 
-async def search(tx: AsyncConnection, words: str, *, limit: int, at: Desks = EVERYWHERE) -> list[Case]:
-    """The cases that contain each of the words, newest first: in their fields, or in what was written about them."""
-    kase = schema.kase
-    statement = (
-        select(kase)
-        .where(at.have_row(), *(_says(word) for word in words.split()))
-        .order_by(kase.c.opened_at.desc(), kase.c.id.desc())
-        .limit(limit)
-    )
-    return [as_case(row) for row in await tx.execute(statement)]
-
-
 async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple[str, str]]:
     """Case -> the channel and ts of its card, for cards that are posted."""
     table = schema.outbox
@@ -250,30 +236,3 @@ def _by_urgency() -> tuple[ColumnElement[Any], ...]:
         func.coalesce(table.c.waiting_since, table.c.opened_at),
         table.c.id,
     )
-
-
-def _says(word: str) -> ColumnElement[bool]:
-    kase, inbox, outbox = schema.kase, schema.inbox, schema.outbox
-    written = select(inbox.c.id).where(
-        inbox.c.thread == kase.c.thread, inbox.c.kind == "message", _holds(text_in(inbox.c.body), word)
-    )
-    relayed = select(outbox.c.id).where(
-        outbox.c.case_id == kase.c.id,
-        outbox.c.source_ts.is_not(None),
-        _holds(outbox.c.payload["text"].as_string(), word),
-    )
-    number = id_of(word.upper())
-    named = [] if number is None else [kase.c.id == number]
-    noted = (_holds(column, word) for column in (kase.c.title, kase.c.summary, kase.c.customer_name))
-    return or_(*named, *noted, written.exists(), relayed.exists())
-
-
-def _holds(column: ColumnElement[str], word: str) -> ColumnElement[bool]:
-    """Whether the text contains the word. SQLite ignores case only for ASCII letters."""
-    spellings = sorted({word, word.lower(), word.upper(), word.capitalize()})
-    return or_(*(column.ilike(f"%{_literal(spelling)}%", escape="\\") for spelling in spellings))
-
-
-def _literal(word: str) -> str:
-    """The word, escaped so that the pattern matches it literally."""
-    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

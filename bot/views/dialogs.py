@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from bot.desk_file.model import MAX_TAGS, DeskFile
+from bot.desk_file.model import MAX_TAGS, DeskFile, Tag
 from bot.shops.actions import ActionKind, Reason
 from bot.shops.port import Address, Money, Order, OrderLine, PaymentMethod, Variant, minor_digits
 from bot.slack.blocks import Block, capped, context, plain, section
@@ -26,6 +26,15 @@ DRAFT_LIMIT = 3_000
 """The most characters of a reply. Slack accepts no more in a field."""
 LATER = {"tomorrow": "Tomorrow at 09:00", "monday": "Monday at 09:00", "own": "My own time, below"}
 """Until when a case can be snoozed -> the words, in the desk's time zone."""
+SEARCHED_STATES = {
+    "open": "Open",
+    "unassigned": "Unassigned",
+    "claimed": "Claimed",
+    "solved": "Solved or closed",
+    "merged": "Merged",
+    "assistant": "Back with the assistant",
+}
+"""What people can write for the state of a case they search for -> its words."""
 SUGGEST = "suggest"
 """The value of `kb` if it is ticked."""
 WITH_METHOD: frozenset[ActionKind] = frozenset({"change_order_payment", "change_order_items", "exchange_items"})
@@ -163,12 +172,7 @@ def transfer(case: Case, *, desks: Mapping[str, str], about: str) -> Block:
 def assign(case: Case, *, about: str) -> Block:
     """Choose the `person` who gets a case. `note` is what they should know."""
     words = "They get a direct message with a link to the card. The customer sees who answers from now on."
-    person: Block = {
-        "type": "input",
-        "block_id": "person",
-        "label": plain("Who gets it?"),
-        "element": {"type": "users_select", "action_id": "person"},
-    }
+    person = _person("person", "Who gets it?", optional=False)
     note = _text("note", "Note for them", most=NOTE_LIMIT, lines=True, optional=True)
     return _modal("submit.assign", f"Assign {case.ref}", "Assign", context(words), person, note, about=about)
 
@@ -185,6 +189,26 @@ def later(case: Case, *, about: str) -> Block:
     }
     chosen = _radio("when", "Until when?", LATER, present="tomorrow")
     return _modal("submit.later", f"Snooze {case.ref}", "Snooze", context(words), chosen, own, about=about)
+
+
+def search(*, about: str, tags: Mapping[str, Tag]) -> Block:
+    """Say what to search for. Each field is a term that people can type, and `words` are the rest."""
+    words = "Cases of your desks, open or closed. What you leave empty doesn't matter."
+    labels = {name: tag.label for name, tag in tags.items()}
+    return _modal(
+        "submit.search",
+        "Search cases",
+        "Search",
+        context(words),
+        _text("words", "Words, a name or a number", most=150, optional=True),
+        _person("from", "Customer", optional=True),
+        _person("owner", "Who has or had it", optional=True),
+        _select("state", "State", SEARCHED_STATES),
+        *([_select("tag", "Tag", labels)] if labels else []),
+        _date("since", "Opened since"),
+        _date("until", "Opened until"),
+        about=about,
+    )
 
 
 def merge(case: Case, *, others: Sequence[Case], about: str) -> Block:
@@ -310,8 +334,8 @@ def _held(element: Mapping[str, object]) -> str | list[str]:
             return [str(option["value"]) for option in options]
         case {"selected_option": {"value": value}}:
             return str(value)
-    kept = ("value", "selected_date_time", "selected_user", "selected_conversation", "selected_channel")
-    return next((str(element[name]) for name in kept if element.get(name)), "")
+    chosen = (f"selected_{kind}" for kind in ("date_time", "date", "user", "conversation", "channel"))
+    return next((str(element[name]) for name in ("value", *chosen) if element.get(name)), "")
 
 
 def _modal(callback_id: str, title: str, submit: str, *blocks: Block, about: str) -> Block:
@@ -365,6 +389,16 @@ def _select(block_id: str, label: str, choices: Mapping[str, str], *, optional: 
     """A menu to choose one option, or none if it is optional."""
     element = {"type": "static_select", "action_id": block_id, "options": _options(choices)}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
+
+
+def _person(block_id: str, label: str, *, optional: bool) -> Block:
+    element = {"type": "users_select", "action_id": block_id}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
+
+
+def _date(block_id: str, label: str) -> Block:
+    element = {"type": "datepicker", "action_id": block_id}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": True}
 
 
 def _several(block_id: str, label: str, choices: Mapping[str, str], *, chosen: Collection[str], most: int) -> Block:

@@ -24,7 +24,7 @@ VIEWS = {
     "all": "All open",
 }
 """The lists of cases that staff can choose -> their names."""
-NEXT, FILTER = "queue.next", "queue.filter"
+NEXT, FILTER, SEARCH = "queue.next", "queue.filter", "queue.search"
 SINCE = {
     "waiting": "asked {ago}",
     "out_of_hours": "asked {ago}, desk closed",
@@ -59,7 +59,7 @@ def queue_message(cases: Sequence[Case], *, links: Mapping[int, str]) -> Card:
     if len(cases) > MAX_LINES:
         blocks.append(context(f"and {len(cases) - MAX_LINES} more: choose a list below"))
     claims = [button(NEXT, "Claim next", "next", style="primary")] if late or waiting else []
-    blocks.append(actions(*claims, view_menu(FILTER, "Show a list…")))
+    blocks.append(actions(*claims, view_menu(FILTER, "Show a list…"), button(SEARCH, "Search…", "search")))
     return Card(f"Queue: {counts}", tuple(blocks))
 
 

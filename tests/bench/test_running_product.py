@@ -70,6 +70,11 @@ def test_the_actions_bench_ends_with_its_figures_and_every_change_is_made_and_to
     assert figures["statements"] > figures["transactions"] > 0
 
 
+def test_the_search_bench_ends_with_its_figures() -> None:
+    figures = run("bench.case_search", "--cases", "2000", "--times", "2")
+    assert figures["page_p95_ms"] >= figures["floor_p95_ms"] > 0
+
+
 def test_the_erase_bench_ends_with_its_figures_and_leaves_nothing() -> None:
     figures = run("bench.erase", "--messages", "5000")
     assert (figures["left"], figures["refused"], figures["of_the_customer"]) == (0, 0, 410)

@@ -19,7 +19,8 @@ ANYWHERE = {
     *("act.undo", "act.was_done", "act.was_not", "appr.change", "appr.no", "appr.take", "appr.yes"),
     *("kb.add", "kb.discard.covered", "kb.discard.private", "kb.discard.single_case", "kb.discard.wrong"),
     *("kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
-    *("queue.filter", "queue.next", "relay.note"),
+    *("metrics.cases", "queue.filter", "queue.next", "queue.search", "relay.note"),
+    *("search.next", "search.previous", "submit.search"),
     *("submit.amount", "submit.article", "submit.refusal"),
 }
 """What is about no case, so that every team channel serves."""

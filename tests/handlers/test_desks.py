@@ -11,6 +11,7 @@ from bot.cases.hours import Hours
 from bot.cases.staff import Staff
 from bot.desk.identity import Identities
 from bot.home.home import Home
+from bot.home.search import CaseSearch
 from bot.home.staff_commands import Overview
 from bot.reporting.desk_metrics import DeskMetrics
 from bot.store import cases
@@ -62,6 +63,7 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
             me, database, clock, Hours(), Availability(database, slack.client.directory, clock), metrics.show
         ),
         "metrics": metrics,
+        "search": CaseSearch(me, database, Hours(), staff),
         "library": shelf,
         "cases": answers.cases,
         "start": wired.start,

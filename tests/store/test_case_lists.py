@@ -3,13 +3,14 @@
 import pytest
 
 from bot.conversation import ThreadRef
-from bot.store import case_lists, cases, inbox, outbox
+from bot.store import case_lists, cases, outbox
 from bot.store.case_lists import Desks
+from bot.store.case_search import CaseQuery, search_cases
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from tests.store.rows import a_case
-from tests.turns.arrivals import TEAM, arrival
+from tests.turns.arrivals import TEAM
 
 
 async def opened(database: Database, ts: str, **fields: object) -> Case:
@@ -19,11 +20,6 @@ async def opened(database: Database, ts: str, **fields: object) -> Case:
         case = await cases.add(tx, a_case(thread=thread, **fields))
     assert case is not None
     return case
-
-
-async def search(database: Database, words: str) -> list[str]:
-    async with database.transaction() as tx:
-        return [case.ref for case in await case_lists.search(tx, words, limit=10)]
 
 
 async def test_nobodys_cases_come_first_then_the_urgent_then_those_that_wait_longer(database: Database) -> None:
@@ -57,7 +53,8 @@ async def test_a_desk_has_its_own_cases_and_the_first_one_those_of_a_desk_that_i
     async with database.transaction() as tx:
         everything = await case_lists.of_view(tx, "all", limit=10)
         assert {case.title for case in await case_lists.of_view(tx, "all", limit=10, at=desks)} == set(seen)
-        assert [case.title for case in await case_lists.search(tx, "Customer", limit=10, at=desks)] == seen
+        found = await search_cases(tx, CaseQuery(words=("Customer",)), limit=10, at=desks)
+        assert [case.title for case in found.cases] == seen
     assert {case.title for case in everything if desks.have(case)} == set(seen)
 
 
@@ -68,36 +65,6 @@ async def test_a_customers_cases_are_theirs_alone_and_the_newest_is_first(databa
     async with database.transaction() as tx:
         found = await case_lists.of_customer(tx, TEAM, "U0CUSTOMERA", limit=10)
     assert [case.ref for case in found] == [second.ref, first.ref]
-
-
-async def test_a_search_wants_every_word_wherever_it_was_said(database: Database) -> None:
-    lamp = await opened(database, "1.1", title="A broken lamp", opened_at=1.0)
-    boots = await opened(database, "1.2", title="Boots", customer_name="Customer Ä", opened_at=2.0)
-    async with database.transaction() as tx:
-        await inbox.add(tx, arrival("1.1", text="Die Lampe ist zerbrochen, 100 % Ärger"), now=1.0)
-        key = card_key(boots)
-        said = Outgoing("relay/1", "post", "C0AGENTS", {"text": "Refunded\nin full"}, parent=key, case_id=boots.id)
-        mirrored = Outgoing(
-            "relay/2", "post", "C0AGENTS", {"text": "Replaced"}, case_id=boots.id, source=("C0AGENTS", "5.5")
-        )
-        await outbox.add(tx, said, mirrored, now=1.0)
-    assert await search(database, "LAMP") == [lamp.ref]
-    assert await search(database, "zerbrochen lamp") == [lamp.ref]
-    assert await search(database, "zerbrochen boots") == []
-    assert await search(database, "ärger") == [lamp.ref]
-    assert await search(database, "ä") == [boots.ref, lamp.ref]
-    assert await search(database, "replaced") == [boots.ref]
-    assert await search(database, "refunded") == []
-    assert await search(database, boots.ref.lower()) == [boots.ref]
-
-
-async def test_what_is_searched_stands_for_nothing_but_itself(database: Database) -> None:
-    lamp = await opened(database, "1.1", title="100 % of the lamp_shade")
-    assert await search(database, "%") == [lamp.ref]
-    assert await search(database, "lamp_shade") == [lamp.ref]
-    assert await search(database, "lamp%shade") == []
-    assert await search(database, "l_mp") == []
-    assert await search(database, "\\") == []
 
 
 async def test_a_card_is_found_once_it_stands(database: Database) -> None:

@@ -22,6 +22,7 @@ from bot.privacy.retention import Retention
 from bot.reporting import metrics
 from bot.store import (
     case_lists,
+    case_search,
     cases,
     drafts,
     erasure,
@@ -43,6 +44,7 @@ from bot.store import (
 from bot.store import (
     interrupts as interrupts,
 )
+from bot.store.case_search import CaseQuery
 from bot.store.database import Database, Transaction
 from bot.turns.retention import RetentionSweep
 from tests.doubles.clock import ManualClock
@@ -229,6 +231,24 @@ async def test_what_desks_and_outages_look_up_is_found_by_index(big: Database) -
             await outages.count(tx, since=4e9)
             await inbox.last_said_in(tx, thread, customer(17))
     assert await scans(big, sent) == []
+
+
+async def test_what_a_search_looks_up_is_found_by_index(big: Database) -> None:
+    queries = [
+        CaseQuery(),
+        CaseQuery(words=("unicorn", "order")),
+        CaseQuery(words=("FD-1017",)),
+        CaseQuery(customer=customer(17), since=START, before=START + 1e6),
+        CaseQuery(owner="U0AGENTZ", tag="refund", states=("human", "closed")),
+        CaseQuery(owner=""),
+    ]
+    with statements(big) as sent:
+        async with big.transaction() as tx:
+            for query in queries:
+                for after in (None, 7):
+                    await case_search.search_cases(tx, query, limit=10, after=after)
+    assert len(sent) > 6
+    assert not (found := await scans(big, sent)), "\n\n".join(found)
 
 
 async def test_what_an_erasure_looks_up_is_found_by_index(big: Database) -> None:

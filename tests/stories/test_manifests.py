@@ -45,7 +45,8 @@ NOT_PLAYED = frozenset(
         *("csat.words", "submit.csat"),
         *("draft.edit", "draft.send"),
         *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.undo", "esc.urgent", "esc.wait"),
-        *("home.refresh", "home.tag", "home.view", "queue.filter", "queue.next"),
+        *("home.refresh", "home.tag", "home.view", "queue.filter", "queue.next", "queue.search"),
+        *("search.next", "search.previous"),
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
         *("relay.claim_send", "relay.join_send", "relay.note", "relay.send"),
         *(
@@ -62,6 +63,7 @@ NOT_PLAYED = frozenset(
             "submit.priority",
             "submit.refusal",
             "submit.saved",
+            "submit.search",
             "submit.spam",
             "submit.tags",
             "submit.transfer",

@@ -16,6 +16,7 @@ FULL = DeskFile.model_validate(
     {
         "cases": {
             "causes": {f"cause_{number}": "c" * 70 for number in range(30)},
+            "tags": {f"tag_{number}": {"label": "t" * 70} for number in range(30)},
             "outcomes": {f"outcome_{number}": "o" * 70 for number in range(5)},
         }
     }
@@ -31,6 +32,8 @@ EVERY = (
     dialogs.priority(CASE, about=ABOUT),
     dialogs.spam(CASE, about=ABOUT),
     dialogs.transfer(CASE, desks={"C0BILLING": "Billing"}, about=ABOUT),
+    dialogs.search(about=ABOUT, tags=FULL.cases.tags),
+    dialogs.tags(CASE, about=ABOUT, desk=FULL, tags=["tag_1"]),
     dialogs.merge(CASE, others=[a_case(id=41)], about=ABOUT),
 )
 
