@@ -11,7 +11,7 @@ from bot.cases.dialogs import CHOOSE_REPLY, About
 from bot.conversation import ThreadRef
 from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
-from bot.turns.interactions.case_steps import NOT_AT_DESK, NOT_LATER, not_filled_in, own_time
+from bot.turns.interactions.case_steps import NOT_AT_DESK, NOT_LATER, not_filled_in, not_to_send, own_time
 from bot.turns.interactions.staff import NO_SHOP
 from bot.turns.message_body import filled
 from bot.views.dialogs import filled_in, waiting
@@ -105,8 +105,9 @@ async def _faults(desk: Desk, submission: Arrival) -> dict[str, str]:
     action, fields = submission.interaction.action, submission.interaction.fields
     if action == "submit.later" and fields.get("when") == "own":
         return {"own": NOT_LATER} if own_time(fields, now=desk.clock.now()) is None else {}
-    if action == "submit.saved":
-        return {"text": left} if (left := not_filled_in(str(fields.get("text") or ""))) else {}
+    if action in ("submit.saved", "submit.edit"):
+        fault = not_to_send if action == "submit.saved" else not_filled_in
+        return {"text": told} if (told := fault(str(fields.get("text") or ""))) else {}
     if action == "submit.assign":
         is_theirs = await desk.is_staff_in(submission.thread.channel, str(fields.get("person") or ""))
         return {} if is_theirs else {"person": NOT_AT_DESK}

@@ -203,6 +203,8 @@ _TABLE = (
     Button("submit.change", "staff", "Prepares the change for the customer.", _CLAIMED, speaks=True),
     Button("choose.saved", "staff", "Shows the reply.", _CLAIMED, "at_once", "submit.saved", speaks=True, helps=True),
     Button("submit.saved", "staff", "Sends the reply to the customer.", _CLAIMED, speaks=True, helps=True),
+    Button("relay.edit", "staff", "Opens a reply that was sent for changes.", (), "at_once", "submit.edit"),
+    Button("submit.edit", "staff", "Changes the reply that was sent. Only the person who sent it."),
     Button("submit.draft", "staff", "Sends the changed draft to the customer.", _CLAIMED, speaks=True),
     # What staff press about a change of an order. These name the action, not a case.
     Button("appr.yes", "staff", "Approves a change that the customer confirmed.", lane="own", anywhere=True),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bot.cases.buttons import BUTTONS
 from bot.cases.cases import Cases
 from bot.cases.saved_replies import fill_in, unfilled
+from bot.cases.sent_replies import sent_reply
 from bot.cases.step import UnknownCase
 from bot.cases.tags import tags_to_show
 from bot.conversation import ThreadRef
@@ -26,6 +27,7 @@ NOTHING_TO_MERGE = "The customer has no other open case to merge this one into."
 NO_TAGS = "There are no tags to choose from: the desk file lists none."
 NO_REPLIES = "There are no saved replies: the desk file lists none."
 NO_SUCH_REPLY = "The desk file no longer has this reply. Close this, and choose another one."
+NOT_SENT = "The customer does not see this reply, so there is nothing to change."
 NO_SUCH_DRAFT = "Frontdesk can't find this draft. Nothing was done."
 NO_SUCH_CASE = "Frontdesk can't find this case. Nothing was done."
 CHOOSE_REPLY = "choose.saved"
@@ -188,6 +190,13 @@ async def _which_reply(cases: Cases, case: Case, about: str) -> Block | str:
     return dialogs.which_reply(case, names=names, about=about) if names else NO_REPLIES
 
 
+async def _edit_sent(cases: Cases, case: Case, about: str) -> Block | str:
+    name = About.of(about, team=case.thread.team).case.partition("/")[2]
+    async with cases.stepping.database.reading() as tx:
+        sent = await sent_reply(tx, cases.messages, case, name)
+    return dialogs.edit_sent(case, text=sent.words, about=about) if sent else NOT_SENT
+
+
 async def _edit_draft(cases: Cases, case: Case, about: str) -> Block | str:
     asked, number = numbers_of(About.of(about, team=case.thread.team).case)
     async with cases.stepping.database.transaction() as tx:
@@ -217,5 +226,6 @@ DIALOGS: Mapping[str, Callable[[Cases, Case, str], Awaitable[Block | str]]] = {
     "submit.merge": _merge,
     CHOOSE_REPLY: _which_reply,
     "submit.draft": _edit_draft,
+    "submit.edit": _edit_sent,
 }
 """Dialog id -> the function that builds the dialog about a case, or returns a sentence that says why there is none."""

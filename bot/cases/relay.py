@@ -7,6 +7,7 @@ from_staff      Sends the owner's words to the customer, and asks a helper what 
 send            Sends a held message with its files after "Claim and send" or "Send to the customer".
 offer_held      Asks the person who has a case now about what they wrote before.
 send_words      Sends words that the owner or a helper wrote in a dialog. A line under the card stands for them.
+edit_words      Changes them, or takes them back.
 keep            Marks a held message as internal.
 to_customer     Returns the row that carries staff's words to the customer.
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
@@ -27,6 +28,7 @@ from bot.cases.case import speaking
 from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, file_names, withdrawn, words_beside
 from bot.cases.held import aside, copy_key
 from bot.cases.messages import CaseMessages, copy_for_staff, payload, quoted
+from bot.cases.sent_replies import line_key, sent_key, sent_reply
 from bot.cases.staff import Staff
 from bot.cases.step import held_case, the_case
 from bot.clock import Clock
@@ -59,6 +61,7 @@ SEEN = "eyes"
 THANKED = "heart"
 EDITED = "_(edited)_"
 DELETED = "_deleted by the customer_"
+TAKEN_BACK = "_taken back_"
 EDITED_TO = "The customer edited an earlier message. It now says:"
 EDITED_FROM = "Before the edit, it said:"
 NOT_TAKEN_BACK = (
@@ -133,7 +136,7 @@ class Relay:
         Returns the outcome in one stable word: "relayed", "held", "note" or "not_staff".
         """
         card, case = await self._case_of(item.thread.channel, item.thread.ts)
-        if card is None or case is None or _is_note(item.message):
+        if card is None or case is None or is_note(item.message.text):
             return "note"
         if not await self.staff.surely_includes(item.author, channel=item.thread.channel):
             return "not_staff"
@@ -190,19 +193,29 @@ class Relay:
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
         """The update of the customer's copy of a message. If the edit made the message a note, the copy is deleted."""
-        if _is_note(edit.message):
-            return self.deleted_by_staff(edit.ts, mirrors, edit.thread, left=edit.said_at)
-        undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
-        rows = [
+        words = words_beside(edit.message)
+        rows = self._reworded_by_staff(edit.ts, mirrors, words, edit.thread, said_at=edit.said_at, mark=mark)
+        return rows if is_note(words) else [*rows, *withdrawn(mirrors, edit.ts, body=edit.message)]
+
+    def _reworded_by_staff(
+        self, change: str, mirrors: Sequence[OutboxRow], words: str, thread: ThreadRef, *, said_at: str, mark: str
+    ) -> list[Outgoing]:
+        """The rows that give the customer's copy new words, or delete it if these are a note.
+
+        `change` makes the keys differ from those of other changes. `said_at` is the timestamp of staff's own message.
+        """
+        if is_note(words):
+            return self.deleted_by_staff(change, mirrors, thread, left=said_at)
+        undone = {"ts": said_at, "name": NOT_DELIVERED}
+        return [
             _reworded(
                 mirror,
-                f"edited/{edit.ts}",
-                f"{escape(words_beside(edit.message))} _{mark}_",
-                when_failed=(Outgoing(f"{mirror.key}/unedited/{edit.ts}", "react", edit.thread.channel, undone),),
+                f"edited/{change}",
+                f"{escape(words)} _{mark}_",
+                when_failed=(Outgoing(f"{mirror.key}/unedited/{change}", "react", thread.channel, undone),),
             )
             for mirror in mirrors
         ]
-        return [*rows, *withdrawn(mirrors, edit.ts, body=edit.message)]
 
     def deleted_by_staff(
         self, change: str, mirrors: Sequence[OutboxRow], thread: ThreadRef, *, left: str | None = None
@@ -288,7 +301,7 @@ class Relay:
         """
         case, body = await self._held(ref, user, ts)
         speaking(case, user)
-        if body is None or body.is_erased or _is_note(body):
+        if body is None or body.is_erased or is_note(body.text):
             return False
         await self._answer(case, user, ts, body)
         return True
@@ -302,18 +315,36 @@ class Relay:
         """
         async with self.database.transaction() as tx:
             case = await the_case(tx, ref)
-        by, key = speaking(case, user), f"relay/{name}"
-        line = Outgoing(
-            f"{key}/line",
-            "post",
-            self.messages.desk(case),
-            {"text": f"*{escape(by)}* replied:\n{quoted(words)}"},
-            parent=card_key(case),
-            case_id=case.id,
-        )
+        by, key = speaking(case, user), sent_key(name)
+        shown = payload(staff_cards.replied(case, f"*{escape(by)}* replied:", quoted(words), edits=name))
+        line = Outgoing(line_key(name), "post", self.messages.desk(case), shown, parent=card_key(case), case_id=case.id)
         author = await self.author(case, user, by=by)
         copy = self.to_customer(case, escape(words), by=by, key=key, ts=ts, author=author, line=line)
         await self._send(case, user, copy, ts=ts, line=line)
+
+    async def edit_words(self, ref: str, user: str, words: str, *, name: str, change: str) -> bool:
+        """Change what the user sent in the dialog of this name. Words that begin with // take it back.
+
+        `change` makes the keys differ from those of other changes. False if somebody else sent it, or the customer does
+        not see it.
+        """
+        async with self.database.transaction() as tx:
+            case = await held_case(tx, ref)
+            sent = await sent_reply(tx, self.messages, case, name)
+            if sent is None or sent.author != user:
+                # An attempt before a crash may have taken it back.
+                return await outbox.by_key(tx, f"{line_key(name)}/{change}") is not None
+            line, thread = sent.line, ThreadRef(case.thread.team, sent.line.channel, sent.line.ts or "")
+            mark = self._sentence(case, "edited_mark")
+            rows = self._reworded_by_staff(change, [sent.copy], words, thread, said_at=thread.ts, mark=mark)
+            head, now, edits = str(line.payload["text"]).partition("\n")[0], f"{quoted(words)} {EDITED}", name
+            if is_note(words):
+                now, edits = TAKEN_BACK, ""
+            shown = payload(staff_cards.replied(case, head, now, edits=edits))
+            update = Outgoing(f"{line.key}/{change}", "update", line.channel, shown, parent=line.key, case_id=case.id)
+            await outbox.add(tx, *rows, update, now=self.clock.now())
+        self.outbox.wake()
+        return True
 
     async def offer_held(self, ref: str) -> None:
         """Somebody has the case now: ask them about each message that they wrote before, and that was held.
@@ -566,8 +597,9 @@ def _still_read(mirror: OutboxRow, change: str, thread: ThreadRef) -> Outgoing:
     )
 
 
-def _is_note(body: MessageBody) -> bool:
-    return body.text.lstrip().startswith(NOTE)
+def is_note(text: str) -> bool:
+    """Whether words of staff stay internal."""
+    return text.lstrip().startswith(NOTE)
 
 
 def _reworded(mirror: OutboxRow, name: str, words: str, *, when_failed: tuple[Outgoing, ...] = ()) -> Outgoing:

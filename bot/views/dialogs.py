@@ -144,6 +144,13 @@ def saved_reply(case: Case, *, text: str, unfilled: Sequence[str], about: str) -
     return _modal("submit.saved", f"Reply in {case.ref}", "Send", context(words), block, about=about)
 
 
+def edit_sent(case: Case, *, text: str, about: str) -> Block:
+    """Edit a reply that was sent. `text` is what the customer reads now."""
+    words = "The customer's copy changes, with the mark “edited”. Put // before the text to take it back."
+    block = _text("text", "Reply", most=DRAFT_LIMIT, lines=True, initial=text)
+    return _modal("submit.edit", f"Reply in {case.ref}", "Change it", context(words), block, about=about)
+
+
 def priority(case: Case, *, about: str) -> Block:
     """Choose the `priority` of a case."""
     chosen = _radio("priority", "Priority", PRIORITIES, present=case.priority)

@@ -312,6 +312,16 @@ def assigned_to_you(case: Case, *, by: str, note: str) -> Card:
     return Card(f"{words}: <{LINK}|its card>.{_noted(note)}", ())
 
 
+def replied(case: Case, head: str, words: str, *, edits: str) -> Card:
+    """For the case's thread: what somebody sent the customer from a dialog. `head` says who, and both are mrkdwn.
+
+    `edits` is the name of the dialog in the value of the button that changes it. Empty: it was taken back.
+    """
+    text = f"{head}\n{words}"
+    edit = [actions(button("relay.edit", "Edit…", f"{case.ref}/{edits}"))] if edits else []
+    return Card(text, (section(text), *edit))
+
+
 def unassigned(case: Case, before: Case, by: str) -> Card:
     """For the case's thread: the case is back in the queue. Its owner before is mentioned, if somebody else did it.
 

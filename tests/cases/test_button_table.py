@@ -24,6 +24,8 @@ ANYWHERE = {
     *("submit.amount", "submit.article", "submit.refusal"),
 }
 """What is about no case, so that every team channel serves."""
+HELPERS = {"case.saved", "choose.saved", "submit.saved"}
+"""What speaks for a case, and what people who help with it can press too."""
 CALLS = {"esc.customer", "esc.accept"}
 """What calls a person and interrupts a running answer."""
 
@@ -31,6 +33,7 @@ CALLS = {"esc.customer", "esc.accept"}
 def test_what_speaks_for_a_case_what_serves_in_every_channel_and_what_calls_a_person() -> None:
     assert {button.id for button in BUTTONS.values() if button.speaks} == SPEAKS
     assert {button.id for button in BUTTONS.values() if button.anywhere} == ANYWHERE
+    assert {button.id for button in BUTTONS.values() if button.helps} == HELPERS
     assert {button.id for button in BUTTONS.values() if button.calls} == CALLS
 
 

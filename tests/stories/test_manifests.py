@@ -48,7 +48,7 @@ NOT_PLAYED = frozenset(
         *("home.refresh", "home.tag", "home.view", "queue.filter", "queue.next", "queue.search"),
         *("search.next", "search.previous"),
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
-        *("relay.claim_send", "relay.join_send", "relay.note", "relay.send"),
+        *("relay.claim_send", "relay.edit", "relay.join_send", "relay.note", "relay.send"),
         *(
             "choose.change",
             "choose.saved",
@@ -57,6 +57,7 @@ NOT_PLAYED = frozenset(
             "submit.assign",
             "submit.change",
             "submit.draft",
+            "submit.edit",
             "submit.handback",
             "submit.later",
             "submit.merge",

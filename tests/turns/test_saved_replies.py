@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import func, select
 
-from bot.cases.dialogs import NO_SUCH_REPLY, About, Dialogs
+from bot.cases.dialogs import DIALOGS, NO_SUCH_REPLY, About, Dialogs
 from bot.conversation import ThreadRef
 from bot.desk_file.model import DeskFile
 from bot.slack.api.directory import Directory, SlackUser
@@ -15,7 +15,7 @@ from bot.store.database import Database
 from bot.store.metrics import ANSWERED
 from tests.doubles.local_slack import LocalSlack
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_staff_interactions import AGENT_A, AGENT_B, Channel
+from tests.turns.test_staff_interactions import AGENT_A, AGENT_B, Channel, button
 
 TEXT = {"en": "Dear {customer}, {order} is on its way. {person}", "de": "{customer}: {order} ist unterwegs. {person}"}
 DESK = DeskFile.model_validate(
@@ -100,12 +100,49 @@ async def test_a_submission_that_is_worked_on_again_sends_nothing_twice(channel:
 
 async def test_a_placeholder_that_is_left_is_not_sent(channel: Channel) -> None:
     case = await channel.claimed()
-    assert (
-        await channel.submits("submit.saved", case.ref, AGENT_A, text="Where is {order}, {customer}?")
-        == "not_filled_in"
-    )
+    assert await channel.submits("submit.saved", case.ref, AGENT_A, text="Where is {order}, {customer}?") == "not_sent"
     assert channel.ephemerals(AGENT_A)[-1]["text"] == "Fill in {customer}, {order} first, or take it out."
+    assert await channel.submits("submit.saved", case.ref, AGENT_A, text=" // Where is it?") == "not_sent"
+    assert "stays in the team" in channel.ephemerals(AGENT_A)[-1]["text"]
     assert not any("Where is" in text for text in channel.slack.texts("D0CUSTOMERA"))
+
+
+async def edits(channel: Channel, user: str, text: str) -> str:
+    """Change the reply that was sent last, in the dialog that its button opens; how it ended."""
+    value = button(channel.posts[-1], "relay.edit")["value"]
+    about = About(value, ThreadRef(TEAM, "C0AGENTS", channel.card["ts"]), channel.posts[-1]["ts"])
+    view = await DIALOGS["submit.edit"](channel.cases, await channel.cases.find("FD-1001"), str(about))
+    assert not isinstance(view, str)
+    assert view["blocks"][-1]["element"]["initial_value"] in " ".join(channel.slack.texts("D0CUSTOMERA")).replace(
+        "&amp;", "&"
+    )
+    return await channel.submits("submit.edit", value, user, text=text)
+
+
+async def test_a_reply_is_changed_and_taken_back_by_who_sent_it_as_their_own_message_would_be(channel: Channel) -> None:
+    case = await channel.claimed()
+    await channel.submits("submit.saved", case.ref, AGENT_A, text="It costs 10 & more.")
+    for text in ("It costs 20 & more.", "It costs 30 & more."):
+        assert await edits(channel, AGENT_A, text) == "pressed"
+        line, said = channel.posts[-1], channel.slack.texts("D0CUSTOMERA")
+        assert said[-1] == f"*Agent A (support)*\n{text.replace('&', '&amp;')} _(edited)_"
+        assert text.replace("&", "&amp;") in line["text"]
+        assert channel.slack.marks("C0AGENTS", line["ts"]) == [TRAY]
+    assert await edits(channel, AGENT_B, "It is free.") == "not_edited"
+    assert await edits(channel, AGENT_A, "For {order}") == "not_edited"
+    assert "It costs 30" in channel.slack.texts("D0CUSTOMERA")[-1]
+    value = button(channel.posts[-1], "relay.edit")["value"]
+    for _ in range(2):
+        assert await channel.relay.edit_words(
+            case.ref, AGENT_A, "// It costs 40.", name=value.partition("/")[2], change="99"
+        ), "also when it is worked on again"
+        await channel.delivers()
+    assert not any("It costs" in text for text in channel.slack.texts("D0CUSTOMERA"))
+    line = channel.posts[-1]
+    assert line["text"] == "*Agent A* replied:\n_taken back_"
+    assert "relay.edit" not in str(line["blocks"])
+    assert channel.slack.marks("C0AGENTS", line["ts"]) == []
+    assert await channel.submits("submit.edit", value, AGENT_A, text="Once more") == "not_edited"
 
 
 async def test_who_helps_sends_under_their_name_and_others_send_nothing(channel: Channel) -> None:

@@ -8,7 +8,7 @@ from bot.cases.case import MovedOn, Priority
 from bot.cases.cases import Cases
 from bot.cases.hours import Hours
 from bot.cases.queue import NothingWaits, Queue
-from bot.cases.relay import Relay
+from bot.cases.relay import Relay, is_note
 from bot.cases.saved_replies import unfilled
 from bot.cases.step import UnknownCase
 from bot.clock import DAY
@@ -22,6 +22,8 @@ from bot.views.staff_cards import causes_of, outcomes_to_choose
 
 NOT_AT_DESK = "This person isn't on the desk's team. Nothing was assigned."
 
+NOT_A_NOTE = "What begins with // stays in the team. Write it in the thread, or take the // out."
+NOT_EDITED = "Nothing was changed: only the person who sent it can change it, and only while the customer sees it."
 NOT_LATER = "Choose a time from now on, at most 90 days ahead."
 LATEST_SECONDS = 90 * DAY
 """The longest time for which a case can be snoozed."""
@@ -58,6 +60,7 @@ class CaseSteps:
             "relay.join_send": self._join_and_send,
             "relay.note": self._keep,
             "submit.saved": self._send_saved,
+            "submit.edit": self._edit_sent,
             "submit.resolve": self._resolve,
             "submit.handback": lambda item, ref: self.cases.hand_back(ref, item.author, note=field(item, "note")),
             "submit.priority": self._prioritize,
@@ -172,11 +175,20 @@ class CaseSteps:
 
     async def _send_saved(self, item: InboxItem, ref: str) -> str | None:
         words = mask(clean(field(item, "text"), limit=DRAFT_LIMIT))
-        if left := not_filled_in(words):
-            await self.replies.tell(item, left)
-            return "not_filled_in"
+        if fault := not_to_send(words):
+            await self.replies.tell(item, fault)
+            return "not_sent"
         await self.relay.send_words(ref, item.author, words, name=f"saved/{item.id}", ts=item.interaction.message_ts)
         return None
+
+    async def _edit_sent(self, item: InboxItem, value: str) -> str | None:
+        ref, _, name = value.partition("/")
+        words = mask(clean(field(item, "text"), limit=DRAFT_LIMIT))
+        fault = not_filled_in(words)
+        if not fault and await self.relay.edit_words(ref, item.author, words, name=name, change=str(item.id)):
+            return None
+        await self.replies.tell(item, fault or NOT_EDITED)
+        return "not_edited"
 
     async def _resolve(self, item: InboxItem, ref: str) -> None:
         fields = item.interaction.fields
@@ -190,6 +202,11 @@ class CaseSteps:
     async def _prioritize(self, item: InboxItem, ref: str) -> None:
         priority = one_of(Priority, item.interaction.fields.get("priority"))
         await self.cases.prioritize(ref, item.author, priority or "medium")
+
+
+def not_to_send(text: str) -> str:
+    """The sentence that says why a saved reply is not sent as it is. Empty if it is."""
+    return NOT_A_NOTE if is_note(text) else not_filled_in(text)
 
 
 def not_filled_in(text: str) -> str:
