@@ -10,6 +10,7 @@ from bot.errors import StoreUnavailable
 from bot.home.search import Place
 from bot.home.search_terms import typed_as
 from bot.slack.blocks import Card
+from bot.store.case_lists import Desks
 from bot.views import dialogs, search_cards
 from bot.views.dialogs import filled_in
 from handlers.actions import chosen, read_interaction
@@ -30,12 +31,13 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await ack()
         arrival = read_interaction(body, action, team=desk.me.team)
         channel, user = arrival.thread.channel, arrival.author
-        card = await found(desk, read_place(chosen(action)), user=user)
-        if card is None:
+        desks = await desk.staff.desks(user)
+        if not desks:
             await desk.refuse(channel, user, thread_ts=None)
-        elif not await desk.chat.respond(
-            body.get("response_url") or "", text=card.text, blocks=card.blocks, replace=True
-        ):
+            return
+        card = await found(desk, read_place(chosen(action)), user=user, at=desks)
+        address = body.get("response_url") or ""
+        if not await desk.chat.respond(address, text=card.text, blocks=card.blocks, replace=True):
             await desk.chat.post_ephemeral(channel, user, text=card.text, blocks=card.blocks)
 
     @app.action("queue.search")
@@ -51,24 +53,22 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def submit(ack: Ack, body: ViewSubmission) -> None:
         await ack()
         about, user = read_about(body, team=desk.me.team), body["user"]["id"]
+        channel, desks = about.thread.channel, await desk.staff.desks(user)
+        if not desks:
+            await desk.refuse(channel, user, thread_ts=None)
+            return
         place = Place(typed_as(filled_in(body["view"]["state"]["values"])))
-        card = await found(desk, place, user=user)
-        if card is None:
-            await desk.refuse(about.thread.channel, user, thread_ts=None)
-        else:
-            await desk.chat.post_ephemeral(about.thread.channel, user, text=card.text, blocks=card.blocks)
+        card = await found(desk, place, user=user, at=desks)
+        await desk.chat.post_ephemeral(channel, user, text=card.text, blocks=card.blocks)
 
     for action_id in (search_cards.NEXT, search_cards.PREVIOUS):
         app.action(action_id)(turn)
 
 
-async def found(desk: Desk, place: Place, *, user: str) -> Card | None:
-    """What the person sees of the cases at their desks. None for a person who is staff nowhere."""
-    desks = await desk.staff.desks(user)
-    if not desks:
-        return None
+async def found(desk: Desk, place: Place, *, user: str, at: Desks) -> Card:
+    """What the person sees of the cases at these desks."""
     try:
-        return await desk.search.page(place, user=user, at=desks)
+        return await desk.search.page(place, user=user, at=at)
     except StoreUnavailable as error:
         logger.warning("cases could not be searched", extra={"reason": str(error)})
         return Card(NO_DATABASE, ())

@@ -17,7 +17,7 @@ from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
 from bot.turns.handover_requests import CALL_OVER
 from bot.views import staff_cards
-from handlers import commands, dialogs, frontdesk, learning, register, shortcuts, staff
+from handlers import commands, dialogs, frontdesk, learning, register, search, shortcuts, staff
 from handlers.desk import Desk
 from local_slack.workspace import User
 from tests.doubles.local_slack import LocalSlack
@@ -51,7 +51,7 @@ class Taken(Door):
 
 
 def register_all(app: AsyncApp, desk: Desk) -> None:
-    for each in (staff, dialogs, learning, commands, frontdesk):
+    for each in (staff, dialogs, learning, commands, frontdesk, search):
         each.register(app, desk)
 
 
@@ -103,7 +103,7 @@ ENTRIES = {button.id for button in BUTTONS.values() if button.action_id != butto
 """The entries of menus, which Slack calls by the menu's id."""
 STORED = {button.id for button in OF_STAFF.values() if button.lane != "at_once"}
 OPENS_A_CASES_DIALOG = {button.id for button in OF_STAFF.values() if button.dialog in DIALOGS}
-ANYWHERE = {"/kb", "/frontdesk", "kb.add", "kb.progress"}
+ANYWHERE = {"/kb", "/frontdesk", "kb.add", "kb.progress", "search.next", "search.previous", "submit.search"}
 """What counts for staff of the agent channel, wherever they are."""
 EVERYTHING = sorted(OF_STAFF.keys() | ANYWHERE)
 ACKNOWLEDGED = {"home.open"}
