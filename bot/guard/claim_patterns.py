@@ -11,17 +11,18 @@ endings     form -> what is put around a stem to make it; `-` is the stem, `--` 
             own ("I will": "cancelaré") and ours ("we will": "cancelaremos"). `men(t)-` takes the place of a stem's
             first letter t, and is for such stems alone. `things` is what is put around a thing and a person. `apart`
             are the prefixes that may leave their verb: the form done comes from the verb behind them
-            ("weiter|geleitet"), and in the form now they come after it ("ich leite es weiter")
-irregular   stem=done, with a comma between several; `take=took,taken`
+            ("weiter|geleitet"), and in the form now they come after it ("ich leite es weiter"). `irregular` are
+            stem=done, with a comma between several: `tak=took,taken`
 lists       words that several actions have. `+acts` is the list of that name. `+people` are the people of the marks,
             `+money` the signs and names of currencies
-deeds       for each kind of action: stems that are the action by themselves, and pairs, which are stems that are it
+refunded, cancelled, changed, resent, transferred
+            for each kind of action: stems that are the action by themselves, and pairs, which are stems that are it
             next to one of the things after the comma. Of a phrase the first word is the stem: `call_off`. `word=form`
             is one word or phrase as it is written, in that form. Besides the forms above there are active (done, but
             not as a state: "was put on hold" claims no action of ours) and bare (only in a sentence that has nothing
             else)
 marks       what shows who did it, and whether it is done:
-  us          a member of the desk
+  us          a member of the desk; the first word is what a sentence lacks that begins with an action
   we          one who means more than the assistant
   people      the people who work there
   you         anyone else, and what leads to them; `beside`: the same, right before the verb only
@@ -33,7 +34,6 @@ marks       what shows who did it, and whether it is done:
   det         if it is between a verb and a noun, the verb only describes that noun: "your cancelled order"
   small       may be next to an action in a sentence that has nothing else
   nothing     a phrase that means none of what its words mean
-subject     what a sentence lacks that begins with an action
 
 It also has phrases, which `bot/language/matching.py` says how to write:
 
@@ -127,7 +127,7 @@ def _checked(language: Language, read: Mapping[str, Any]) -> Wording:
     try:
         return _wording(read)
     except KeyError as error:
-        raise ConfigurationError([f"{language}.yml: claims.lists has no {error.args[0]}"]) from None
+        raise ConfigurationError([f"{language}.yml: claims has no {error.args[0]}"]) from None
     except re.error as error:
         raise ConfigurationError([f"{language}.yml: claims: {error.pattern!s} is not a pattern: {error.msg}"]) from None
 
@@ -141,7 +141,7 @@ def _wording(read: Mapping[str, Any]) -> Wording:
         roles={words[0]: roles for words, roles in known.items() if len(words) == 1},
         phrases=behind,
         verbs=frozenset(words[-1] for words, roles in known.items() if roles.verbs),
-        subject=read["subject"],
+        subject=_folded(read["marks"]["us"])[0],
         conditions=_any_of(read["conditions"], read["cases"]),
         cases=_any_of(read["cases"]),
         rules=_any_of(read["rules"], read["cases"]),
@@ -155,12 +155,12 @@ def _wording(read: Mapping[str, Any]) -> Wording:
 def _words_of(read: Mapping[str, Any]) -> dict[tuple[str, ...], Roles]:
     """Each word and phrase of a language's file, with its roles."""
     endings = {form: _folded(words) for form, words in read["endings"].items()}
-    irregular = {stem: done.split(",") for stem, done in (each.split("=") for each in _folded(read["irregular"]))}
+    irregular = dict(each.split("=") for each in endings.pop("irregular", ()))
     lists = {**read["lists"], "people": read["marks"]["people"], "money": _MONEY_WORDS}
     table = _Table()
     of_things, prefixes = endings.pop("things"), endings.pop("apart", ())
     for kind in KINDS:
-        for entry in read["deeds"][kind]:
+        for entry in read[kind]:
             acts, objects = (entry, "") if isinstance(entry, str) else entry
             things = [*_nouns(_folded(_listed(objects, lists)), of_things)]
             for word, form, prefix in _forms(_folded(_listed(acts, lists)), endings, irregular, prefixes=prefixes):
@@ -213,7 +213,7 @@ def _listed(words: str, lists: Mapping[str, str]) -> str:
 def _forms(
     words: Iterable[str],
     endings: Mapping[str, Sequence[str]],
-    irregular: Mapping[str, Sequence[str]],
+    irregular: Mapping[str, str],
     *,
     prefixes: Sequence[str],
 ) -> Iterator[tuple[str, str, str]]:
@@ -225,15 +225,19 @@ def _forms(
             continue
         # The first word of a phrase is the verb: "call off", "called off".
         stem, joint, rest = written.partition("+")
-        yield from ((each + joint + rest, "done", "") for each in irregular.get(stem, ()))
+        yield from ((each + joint + rest, "done", "") for each in _done(stem, irregular))
         for each, around in endings.items():
             yield from ((formed + joint + rest, each, "") for formed in _around(stem, around))
         for prefix in prefixes:
             verb = stem.removeprefix(prefix)
             if verb not in ("", stem):
-                done = (*irregular.get(verb, ()), *_around(verb, endings["done"]))
+                done = (*_done(verb, irregular), *_around(verb, endings["done"]))
                 yield from ((prefix + each, "done", "") for each in done)
                 yield from ((each, "now", prefix) for each in _around(verb, endings["now"]))
+
+
+def _done(stem: str, irregular: Mapping[str, str]) -> Sequence[str]:
+    return irregular[stem].split(",") if stem in irregular else ()
 
 
 def _nouns(words: Iterable[str], endings: Sequence[str]) -> Iterator[str]:

@@ -73,7 +73,7 @@ def test_a_prefix_that_has_left_its_verb_makes_it_that_action_and_no_noun() -> N
 @pytest.mark.parametrize(
     ("key", "words", "fault"),
     [
-        ("lists", {"acts": "+nobody"}, "nl.yml: claims.lists has no nobody"),
+        ("lists", {"acts": "+nobody"}, "nl.yml: claims has no nobody"),
         ("pins", "today, (now", "nl.yml: claims: (?:now is not a pattern: missing ), unterminated subpattern"),
     ],
 )

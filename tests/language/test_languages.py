@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from bot.errors import ConfigurationError
-from bot.guard.claim_patterns import load_wordings
+from bot.guard.claim_patterns import KINDS, load_wordings
 from bot.language.languages import languages, load_languages, read_languages
 from bot.language.matching import Matcher, compiled, load_matchers, matcher, phrases
 
@@ -108,7 +108,7 @@ def test_without_english_there_is_no_language(tmp_path: Path) -> None:
 SERVES = """
 from bot.desk import addressing, courtesies, intents, policy
 from bot.desk_file.model import DeskFile
-from bot.guard.claim_patterns import load_wordings
+from bot.guard.claim_patterns import KINDS, load_wordings
 from bot.guard.claims import find_claims, folded
 from bot.guard.guardrails import mask
 from bot.guard.personal_data import without_personal
@@ -158,7 +158,7 @@ def test_a_language_serves_as_soon_as_its_file_is_there(tmp_path: Path) -> None:
         "streets": {"word_name_number": "he"},
         "claims": {
             **ENGLISH["claims"],
-            "deeds": {kind: [] for kind in ENGLISH["claims"]["deeds"]} | {"cancelled": ["vimevta=done"]},
+            **{kind: ["vimevta=done"] if kind == "cancelled" else [] for kind in KINDS},
             "marks": ENGLISH["claims"]["marks"] | {"us": "jih"},
         },
     }
