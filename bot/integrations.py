@@ -36,6 +36,7 @@ from bot import tracing
 from bot.actions.policy_file import read_policy
 from bot.agent.endpoints import Deadlines, Endpoint, Models
 from bot.agent.limits import Limits
+from bot.check_result import CheckResult
 from bot.clock import Clock
 from bot.desk_file.reading import read_desk_file
 from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
@@ -53,6 +54,7 @@ from bot.privacy.retention import in_words
 from bot.procedures.file import read_procedures
 from bot.settings import Settings
 from bot.shops.connectors import WebhookSender
+from bot.shops.port import ShopRefuses
 from bot.shops.rest import open_rest_shop
 from bot.shops.router import RoutedShop, Routes
 from bot.shops.shop_file import open_shop_file, unprotected, webhooks_of
@@ -85,27 +87,21 @@ THINKING_SECONDS = 45.0
 """Seconds that a reasoning model may be silent. It does not show its thoughts, so nothing arrives while it thinks."""
 
 
-async def check(settings: Settings) -> list[str]:
-    """Everything that is wrong, in sentences: Slack, the channel, the shop, the database, the model's server, the
+async def check(settings: Settings) -> CheckResult:
+    """Find out what is wrong or does not answer: Slack, the channel, the shop, the database, the model's server, the
     documents, the data folder."""
-    faults: list[str] = []
-    try:
-        async with open_slack(settings) as slack:
-            await meet_slack(slack, settings)
-    except ConfigurationError as error:
-        faults += error.faults
-    except SlackUnanswered as error:
-        faults.append(away(error, settings))
+    checked = CheckResult()
+    await _meet_slack(checked, settings)
     if settings.has_shop:
-        faults += await _meet_shop(settings)
+        await _meet_shop(checked, settings)
     if settings.is_shared:
-        faults += await _meet_database(settings)
+        await _meet_database(checked, settings)
     try:
         open_traces(settings, "check")
     except ConfigurationError as error:
-        faults += error.faults
-    faults += await _meet_models(settings)
-    faults += _model_faults(settings)
+        checked.wrong.extend(error.faults)
+    await _meet_models(checked, settings)
+    checked.wrong.extend(_model_faults(settings))
     for path, read in (
         (settings.sentences_path, load_sentences),
         (settings.desk_file, read_desk_file),
@@ -116,19 +112,19 @@ async def check(settings: Settings) -> list[str]:
             if path is not None:
                 read(path)
         except ConfigurationError as error:
-            faults += error.faults
+            checked.wrong.extend(error.faults)
     try:
-        faults += price_faults(settings, load_prices(settings.model_prices))
+        checked.wrong.extend(price_faults(settings, load_prices(settings.model_prices)))
     except ConfigurationError as error:
-        faults += error.faults
-    faults += await asyncio.to_thread(_document_faults, settings)
-    faults += await asyncio.to_thread(_folder_faults, settings.data_dir)
-    return faults
+        checked.wrong.extend(error.faults)
+    checked.wrong.extend(await asyncio.to_thread(_document_faults, settings))
+    checked.wrong.extend(await asyncio.to_thread(_folder_faults, settings.data_dir))
+    return checked
 
 
-async def try_models(settings: Settings) -> tuple[list[str], list[str]]:
+async def try_models(settings: Settings) -> tuple[CheckResult, list[str]]:
     """Play one round with a tool against each configured model. Return what is wrong, and what is worth knowing."""
-    faults: list[str] = []
+    checked = CheckResult()
     told: list[str] = []
     server, fallback_server = _model_servers(settings)
     async with open_models(settings, load_prices(settings.model_prices)) as models:
@@ -138,16 +134,17 @@ async def try_models(settings: Settings) -> tuple[list[str], list[str]]:
             asked = fallback_server if endpoint is fallback else server
             card = await find_card(asked, name)
             if card is None:
-                faults.append(f"its server has no model {name}")
+                checked.wrong.append(f"its server has no model {name}")
                 continue
             if end := card.get("shutdown_date") or (None if asked.is_azure else end_of(name)):
                 told.append(f"{name} ends on {end}")
             trial = await try_model(endpoint)
             if trial.failure:
-                faults.append(f"{name} does not answer: {trial.failure}")
+                found = checked.silent if trial.may_pass else checked.wrong
+                found.append(f"{name} does not answer: {trial.failure}")
             else:
                 told.append(trial.note())
-    return faults, told
+    return checked, told
 
 
 def notes(settings: Settings) -> list[str]:
@@ -438,11 +435,6 @@ async def _is_set_within(stop: asyncio.Event, seconds: float, clock: Clock) -> b
     return stop.is_set()
 
 
-def away(error: SlackUnanswered, settings: Settings) -> str:
-    """A sentence that Slack does not answer, with its address."""
-    return f"Slack does not answer at {settings.slack_api_url or 'https://slack.com/api'} ({error})"
-
-
 async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, str]:
     """Return the app's identity and the agent channel. The app must be a member there and in the other desks' channels.
 
@@ -516,51 +508,66 @@ def find_webhooks(settings: Settings) -> Mapping[WebhookSender, tuple[str, ...]]
     return webhooks_of(settings.shop_file, environ=os.environ) if settings.shop_file else {}
 
 
-async def _meet_shop(settings: Settings) -> list[str]:
+async def _meet_slack(checked: CheckResult, settings: Settings) -> None:
+    try:
+        async with open_slack(settings) as slack:
+            await meet_slack(slack, settings)
+    except ConfigurationError as error:
+        checked.wrong.extend(error.faults)
+    except SlackUnanswered as error:
+        address = settings.slack_api_url or "https://slack.com/api"
+        checked.add("SLACK_API_URL", f"Slack does not answer at {address} ({error})", error)
+
+
+async def _meet_shop(checked: CheckResult, settings: Settings) -> None:
     """Ask each connector for what nobody has."""
     try:
         async with open_shop(settings) as shop:
             found = await shop.check()
     except ConfigurationError as error:
-        return list(error.faults)
-    if settings.shop_file:
-        return [f"SHOP_FILE: {fault.connector}: {fault.text}" for fault in found]
-    return [f"{'SHOP_TOKEN' if fault.is_refusal else 'SHOP_URL'}: {fault.text}" for fault in found]
+        checked.wrong.extend(error.faults)
+        return
+    for fault in found:
+        variable = "SHOP_TOKEN" if isinstance(fault.error, ShopRefuses) else "SHOP_URL"
+        if settings.shop_file:
+            variable = f"SHOP_FILE: {fault.connector}"
+        if fault.error is None:
+            checked.wrong.append(f"{variable}: {fault.text}")
+        else:
+            checked.add(variable, fault.text, fault.error)
 
 
-async def _meet_database(settings: Settings) -> list[str]:
+async def _meet_database(checked: CheckResult, settings: Settings) -> None:
     try:
         async with open_database(settings.database) as database, database.transaction():
-            return []
+            return
     except ConfigurationError as error:
-        return [*error.faults]
+        checked.wrong.extend(error.faults)
     except StoreUnavailable as error:
-        return [f"DATABASE_URL: the database cannot be used ({error})"]
+        checked.add("DATABASE_URL", f"the database cannot be used ({error})", error)
 
 
-async def _meet_models(settings: Settings) -> list[str]:
-    """What is wrong with the models' servers: they do not answer, or refuse their keys."""
+async def _meet_models(checked: CheckResult, settings: Settings) -> None:
+    """Find out whether the models' servers answer, and take their keys."""
     servers = dict(zip(("OPENAI", "FALLBACK"), _model_servers(settings), strict=True))
     if settings.fallback_base_url is None:
         del servers["FALLBACK"]
-    faults: list[str] = []
     for name, server in servers.items():
-        away = await _reach(f"{name}_BASE_URL", server.url)
-        faults += away
-        if server.key and not away and not address_faults(server) and await key_is_refused(server):
-            faults.append(f"{name}_API_KEY: the model's server refuses it")
-    return faults
+        answers = await _reach(checked, f"{name}_BASE_URL", server.url)
+        if server.key and answers and not address_faults(server) and await key_is_refused(server):
+            checked.wrong.append(f"{name}_API_KEY: the model's server refuses it")
 
 
-async def _reach(name: str, url: str | None) -> list[str]:
+async def _reach(checked: CheckResult, name: str, url: str | None) -> bool:
     """Report a server that refuses connections before the first customer is affected."""
     if url is None:
-        return []
+        return True
     try:
         async with asyncio.timeout(5), aiohttp.ClientSession() as session, session.get(url, allow_redirects=False):
-            return []
+            return True
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        return [f"{name}: no server answers there ({type(error).__name__})"]
+        checked.add(name, f"no server answers there ({type(error).__name__})", error)
+        return False
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What `frontdesk check` says about the settings, and what keeps a second process away."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -28,7 +29,7 @@ SERVING = {
 
 async def told(given: dict[str, str]) -> str:
     """Everything that is wrong."""
-    return "\n".join(await check(load_settings(SERVING | given, serving=True)))
+    return "\n".join((await check(load_settings(SERVING | given, serving=True))).faults)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,60 @@ async def told(given: dict[str, str]) -> str:
 )
 async def test_settings_of_models_that_cannot_work_are_named(given: dict[str, str], words: str) -> None:
     assert words in await told(given)
+
+
+NAMES = {
+    "SLACK_API_URL": "https://slack.shop.test/api",
+    "OPENAI_BASE_URL": "https://models.shop.test/v1",
+    "SHOP_URL": "https://orders.shop.test",
+    "SHOP_TOKEN": "x",
+    "DATABASE_URL": "postgresql://database.shop.test/frontdesk",
+}
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "words"),
+    [(socket.EAI_NONAME, 2, "does not resolve"), (socket.EAI_AGAIN, 3, "cannot be looked up now")],
+)
+async def test_a_name_that_does_not_resolve_is_called_so_and_is_no_outage_if_no_one_knows_it(
+    monkeypatch: pytest.MonkeyPatch, reason: int, status: int, words: str
+) -> None:
+    def look_up(host: str, *_: object, **__: object) -> None:
+        raise socket.gaierror(reason, "no address")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    found = await check(load_settings(SERVING | NAMES, serving=True))
+    assert found.status == status
+    named = {line.partition(":")[0]: line for line in found.faults}
+    assert named.keys() == NAMES.keys() - {"SHOP_TOKEN"}
+    assert [name for name, line in named.items() if words not in line] == []
+    hosts = [
+        host for host in ("slack", "models", "orders") if f"the name {host}.shop.test" not in "".join(found.faults)
+    ]
+    assert hosts == []
+
+
+async def test_what_only_does_not_answer_is_told_from_what_a_person_must_mend() -> None:
+    silent = await check(load_settings(SERVING | {"SHOP_URL": NOWHERE, "SHOP_TOKEN": "x"}, serving=True))
+    assert (silent.status, silent.wrong) == (3, [])
+    assert sorted(line.partition(":")[0] for line in silent.silent) == ["OPENAI_BASE_URL", "SHOP_URL", "SLACK_API_URL"]
+    both = await check(load_settings(SERVING | {"AZURE_API_VERSION": "2024-10-21"}, serving=True))
+    assert both.status == 2
+    assert both.silent
+
+
+@pytest.mark.parametrize(("answer", "status"), [(503, 3), (404, 2), (401, 2)])
+async def test_a_shop_that_is_down_is_no_fault_of_the_settings(answer: int, status: int) -> None:
+    async def reply(_request: web.Request) -> web.Response:
+        return web.Response(status=answer)
+
+    shop = web.Application()
+    shop.router.add_get("/customers", reply)
+    async with TestServer(shop) as server:
+        found = await check(
+            load_settings(SERVING | {"SHOP_URL": str(server.make_url("/")), "SHOP_TOKEN": "x"}, serving=True)
+        )
+    assert found.status == status
 
 
 async def test_packages_that_traces_lack_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

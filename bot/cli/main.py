@@ -30,10 +30,15 @@ GROUPS = ("day", "customer", "thread", "model", "purpose")
 """What costs are grouped by. It repeats `bot.store.spending.By`, which takes too long to import for every command."""
 DAYS_LIMIT = 3_650
 REPORT = "frontdesk-report.html"
+ONLY_SILENT = 3
+"""The exit status of a check that found nothing wrong, but something that does not answer."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. The exit status is 0 for done, 1 for failed, and 2 for wrong settings or a wrong call."""
+    """Run one command. The exit status is 0 for done, 1 for failed, and 2 for wrong settings or a wrong call.
+
+    `check` also ends with 3: nothing is wrong, but something does not answer.
+    """
     parser = build_parser()
     given = parser.parse_args(arguments)
     _hold_standard_streams()
@@ -329,11 +334,12 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
         case "check", _:
             from bot.integrations import check, notes, try_models
 
-            faults = await check(settings)
+            checked = await check(settings)
             told: list[str] = []
-            if not faults:
-                faults, told = await try_models(settings)
-            return _tell(faults, [] if faults else [*misspelt(os.environ), *notes(settings), *told])
+            if not checked.faults:
+                checked, told = await try_models(settings)
+            told = [] if checked.faults else [*misspelt(os.environ), *notes(settings), *told]
+            return _tell(checked.faults, told, status=checked.status)
         case "doctor", _:
             from bot.cli.doctor import run as run_doctor
 
@@ -424,14 +430,16 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             return await run_cases(given, settings)
 
 
-def _tell(faults: list[str], notes: list[str]) -> int:
+def _tell(faults: list[str], notes: list[str], *, status: int) -> int:
     for fault in faults:
         print(f"wrong: {fault}")
     for note in notes:
         print(f"note: {note}")
-    if not faults:
+    if status == 0:
         print("Everything is in place.")
-    return 2 if faults else 0
+    if status == ONLY_SILENT:
+        print("Nothing shows that a setting is wrong. Something does not answer: try again later.")
+    return status
 
 
 async def _migrate(settings: Settings) -> int:

@@ -25,6 +25,8 @@ _IMAGE = Image(
     64,
 )
 """A white square. A server that takes no images refuses it now, and not the first customer's."""
+_PASSING = ("model_unreachable", "rate_limited", "cut", "deadline")
+"""The kinds of failure that say nothing about the settings."""
 _CONTEXT = Context(Customer("", "", name="", locale="", member_type="member"), ThreadRef("", "", ""), "trial")
 
 
@@ -43,6 +45,8 @@ class Trial:
     has_price: bool
     left_out: tuple[str, ...]
     """The fields that the server refused, or is known to refuse."""
+    may_pass: bool = False
+    """Whether the model only did not answer: what failed may work a little later."""
     took_image: bool = False
     """Whether it was sent an image and did not refuse it."""
 
@@ -84,4 +88,5 @@ async def try_model(endpoint: Endpoint) -> Trial:
     called = any(isinstance(event, ToolFinished) for event in seen)
     has_price, left_out = endpoint.price is not None, tuple(endpoint.left_out)
     first_token, took_image = times[0] if times else None, endpoint.takes_images()
-    return Trial(endpoint.name, failure, first_token, called, outcome.usage, has_price, left_out, took_image)
+    may_pass = outcome.reason in _PASSING
+    return Trial(endpoint.name, failure, first_token, called, outcome.usage, has_price, left_out, may_pass, took_image)

@@ -76,7 +76,14 @@ def minor_digits(currency: str) -> int:
 
 
 class ShopUnavailable(FrontdeskError):
-    """The shop gave no usable answer: no connection, too late, refused, or not what the contract says."""
+    """The shop gave no usable answer: no connection, too late, refused, or not what the contract says.
+
+    `status` is that of its answer, if the answer could not be used for it.
+    """
+
+    def __init__(self, reason: str, *, status: int = 0) -> None:
+        self.status = status
+        super().__init__(reason)
 
 
 class ShopRefuses(ShopUnavailable):

@@ -88,12 +88,12 @@ class RestClient:
             self.refuses_token(status)
             raise ShopRefuses(f"the shop refuses it with status {status}")
         if status != 200:
-            raise ShopUnavailable(f"the shop answered with status {status}")
+            raise ShopUnavailable(f"the shop answered with status {status}", status=status)
         try:
             return kind.model_validate_json(body)
         except ValidationError as error:
             self.breaks_contract(kind.__name__, faulty_fields(error))
-            raise ShopUnavailable("the shop's answer is not what its contract says") from None
+            raise ShopUnavailable("the shop's answer is not what its contract says", status=status) from None
 
 
 def faulty_fields(error: ValidationError) -> list[str]:

@@ -124,8 +124,8 @@ class ConnectorFault:
     connector: str
     """Its name."""
     text: str
-    is_refusal: bool = False
-    """Whether the service does not take our credentials."""
+    error: ShopUnavailable | None = None
+    """Why it gave no usable answer. None if it answered, and a setting or a permission is wrong."""
 
 
 class RoutedShop:
@@ -295,7 +295,7 @@ async def _check(name: str, connector: Connector) -> list[ConnectorFault]:
     try:
         return [ConnectorFault(name, text) for text in await connector.check()]
     except ShopUnavailable as error:
-        return [ConnectorFault(name, str(error), is_refusal=isinstance(error, ShopRefuses))]
+        return [ConnectorFault(name, str(error), error)]
 
 
 def _ended(error: ShopUnavailable) -> str:

@@ -40,7 +40,7 @@ async def test_a_model_that_refuses_the_round_is_a_fault_in_the_providers_words(
     async with open_chat_server() as server:
         server.will(refuses(400, {"message": "Tools are not enabled here.", "code": "no_tools"}))
         faults, told = await try_models(settings_for(server.url))
-    assert faults == ["our-model does not answer: refused_request: 400 no_tools, “Tools are not enabled here.”"]
+    assert faults.wrong == ["our-model does not answer: refused_request: 400 no_tools, “Tools are not enabled here.”"]
     assert told == []
 
 
@@ -60,7 +60,7 @@ async def test_a_model_that_ends_or_is_not_there_is_told_by_its_server() -> None
         settings = settings_for(str(server.make_url("/v1")))
         settings = settings.model_copy(update={"openai_cheap_model": "gone"})
         faults, told = await try_models(settings)
-    assert faults == ["its server has no model gone"]
+    assert faults.wrong == ["its server has no model gone"]
     assert told[0] == "our-model ends on 2027-03-01"
 
 
@@ -68,7 +68,7 @@ async def test_a_model_that_calls_no_tool_is_a_note() -> None:
     async with open_chat_server() as server:
         server.will(text("all is well"))
         faults, told = await try_models(settings_for(server.url))
-    assert faults == []
+    assert faults.faults == []
     assert ["it did not call the tool" in line and "no price is known" in line for line in told] == [True]
 
 

@@ -203,9 +203,9 @@ async def test_frontdesk_check_names_the_connector_that_has_no_answer(
     for name, value in two.environment.items():
         monkeypatch.setenv(name, value)
     settings = load_settings({"SHOP_FILE": str(two.path), "DATA_DIR": str(tmp_path)})
-    assert not [fault for fault in await check(settings) if "SHOP" in fault]
+    assert not [fault for fault in (await check(settings)).faults if "SHOP" in fault]
     two.depot.add_fault(Fault("error", times=100))
-    assert [fault for fault in await check(settings) if "SHOP" in fault] == [
+    assert [fault for fault in (await check(settings)).faults if "SHOP" in fault] == [
         "SHOP_FILE: depot: the shop answered with status 500"
     ]
 

@@ -40,7 +40,7 @@ async def test_a_shop_at_shopify_is_reached_by_its_app_and_what_its_token_lacks_
         environment = {"SHOP_FILE": str(SHOPIFY), **double.environment()}
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        faults = await check(load_settings(environment))
+        faults = (await check(load_settings(environment))).faults
         assert [fault for fault in faults if "SHOP_FILE" in fault] == [
             "SHOP_FILE: store: the token of Shopify lacks read_returns, write_returns"
         ]
@@ -110,10 +110,12 @@ async def test_check_asks_the_connector(monkeypatch: pytest.MonkeyPatch, tmp_pat
         for name, value in house.environment().items():
             monkeypatch.setenv(name, value)
         settings = load_settings({"SHOP_FILE": str(HOUSE), "DATA_DIR": str(tmp_path)})
-        assert not [fault for fault in await check(settings) if "SHOP" in fault]
+        assert not [fault for fault in (await check(settings)).faults if "SHOP" in fault]
         monkeypatch.setenv("HOUSE_CLIENT_SECRET", "wrong")
         assert [
-            fault for fault in await check(settings) if fault.startswith("SHOP_FILE: house: the token server refuses")
+            fault
+            for fault in (await check(settings)).faults
+            if fault.startswith("SHOP_FILE: house: the token server refuses")
         ]
         monkeypatch.delenv("HOUSE_CLIENT_SECRET")
-        assert [fault for fault in await check(settings) if "env:HOUSE_CLIENT_SECRET is missing" in fault]
+        assert [fault for fault in (await check(settings)).faults if "env:HOUSE_CLIENT_SECRET is missing" in fault]

@@ -206,7 +206,7 @@ async def test_what_cannot_be_read_is_one_sentence_for_every_command_and_stays_a
 async def test_check_tells_of_the_database(postgres: Postgres, postgres_url: str) -> None:
     async def faults(url: str) -> list[str]:
         settings = load_settings({"DATABASE_URL": url, "SLACK_API_URL": "http://127.0.0.1:1"})
-        return [fault for fault in await check(settings) if "DATABASE_URL" in fault]
+        return [fault for fault in (await check(settings)).faults if "DATABASE_URL" in fault]
 
     assert await faults(postgres_url) == []
     (fault,) = await faults(postgres.url("nowhere"))

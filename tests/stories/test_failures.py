@@ -185,8 +185,14 @@ async def test_a_database_that_is_none_is_one_line(world: World, tmp_path: Path)
 
 
 async def test_check_tells_every_fault_at_once(world: World, tmp_path: Path) -> None:
-    wrong = {"SHOP_URL": "http://127.0.0.1:9", "SHOP_TOKEN": "x", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-    status, told = await run_product(product_environment(world, tmp_path) | wrong, "check")
-    assert status == 2
+    silent = {"SHOP_URL": "http://127.0.0.1:9", "SHOP_TOKEN": "x", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    status, told = await run_product(product_environment(world, tmp_path) | silent, "check")
+    assert status == 3
     assert "SHOP_URL" in told
     assert "OPENAI_BASE_URL" in told
+    status, told = await run_product(
+        product_environment(world, tmp_path) | silent | {"AGENT_CHANNEL": "C0NOWHERE"}, "check"
+    )
+    assert status == 2
+    assert "SHOP_URL" in told
+    assert "AGENT_CHANNEL" in told

@@ -170,7 +170,7 @@ class Client:
             case "":
                 return Answer(self._json(reply), reply.headers, url)
             case _:
-                raise ShopUnavailable(f"the shop answered with status {reply.status}")
+                raise ShopUnavailable(f"the shop answered with status {reply.status}", status=reply.status)
 
     def _json(self, reply: Reply) -> Any:
         try:

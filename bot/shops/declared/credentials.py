@@ -236,7 +236,7 @@ class ClientCredentials:
         answer = read_json(reply.body) if reply.status == 200 else None
         token = answer.get("access_token") if isinstance(answer, dict) else None
         if not isinstance(answer, dict) or not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise ShopUnavailable(f"the token server gave no token, with status {reply.status}")
+            raise ShopUnavailable(f"the token server gave no token, with status {reply.status}", status=reply.status)
         seconds = answer.get("expires_in")
         lasts = float(seconds) if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) else TOKEN_SECONDS
         self._token = token

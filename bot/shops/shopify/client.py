@@ -164,7 +164,7 @@ class Client:
         if reply.status == 429:
             raise self._pace.throttled(reply.headers.get("Retry-After"))
         if reply.status != 200:
-            raise ShopUnavailable(f"Shopify answered with status {reply.status}")
+            raise ShopUnavailable(f"Shopify answered with status {reply.status}", status=reply.status)
         self._compare_version(reply)
         try:
             answer = read_json(reply.body)

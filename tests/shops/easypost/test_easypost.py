@@ -228,7 +228,7 @@ async def test_frontdesk_check_names_what_is_missing(
         settings = load_settings({"SHOP_FILE": str(path), "DATA_DIR": str(tmp_path)})
 
         async def faults() -> list[str]:
-            return [fault for fault in await check(settings) if "SHOP" in fault]
+            return [fault for fault in (await check(settings)).faults if "SHOP" in fault]
 
         told = f"EasyPost has no enabled webhook whose address ends in {HOOK_PATH}, so it tells of no change"
         assert await faults() == [f"SHOP_FILE: parcels: {told}"]
