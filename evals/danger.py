@@ -6,7 +6,7 @@ those of the held-out set are not to be read. The last line is JSON.
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from evals.danger_sentences import (
     DEVELOPMENT,
     HELD_OUT,
     MUST,
+    Labelled,
     compose_long,
+    read_long,
     read_sentences,
     taught_languages,
 )
@@ -65,19 +67,20 @@ def found_share(measured: Mapping[Language, Mapping[str, Found]], *labels: str) 
     return sum(each.found for each in cells) / sum(each.asked for each in cells)
 
 
-def print_long(folder: Path) -> dict[str, float]:
+def print_long(name: str, messages: Sequence[Labelled]) -> dict[str, float]:
     """Print how often one sentence of danger is found in a long everyday message, and return the shares."""
-    shown = [
-        (label, find_danger(text)) for language in taught_languages() for text, label in compose_long(folder, language)
-    ]
-    found = [danger is not None for label, danger in shown if label != EVERYDAY]
-    handed_over = [danger is not None for label, danger in shown if label == EVERYDAY]
-    print(f"\n{folder.name}, long messages: found {sum(found)}/{len(found)}, handed over of the everyday ones", end=" ")
-    print(f"{sum(handed_over)}/{len(handed_over)}")
-    return {
-        "found": round(sum(found) / len(found), 3),
-        "handed_over": round(sum(handed_over) / len(handed_over), 3),
-    }
+    found, handed_over = long_shares(messages)
+    print(f"\n{name}: found {found:.1%}, handed over of the everyday ones {handed_over:.1%}, of {len(messages)}")
+    return {"found": round(found, 3), "handed_over": round(handed_over, 3)}
+
+
+def long_shares(messages: Sequence[Labelled], find: Find = find_danger) -> tuple[float, float]:
+    """The share of the messages in danger that go to a person, and that of the everyday ones."""
+    shown = [(label, find(text) is not None) for text, label in messages]
+    found, handed_over = (
+        [is_found for label, is_found in shown if (label == EVERYDAY) == each] for each in (False, True)
+    )
+    return sum(found) / len(found), sum(handed_over) / len(handed_over)
 
 
 def print_measured(folder: Path, *, misses: bool) -> dict[str, object]:
@@ -106,7 +109,12 @@ def main() -> None:
     misses = parser.parse_args().misses
     folders = (DEVELOPMENT, HELD_OUT, MUST, COMPLAINTS)
     figures = {each.name: print_measured(each, misses=misses and each == DEVELOPMENT) for each in folders}
-    print(json.dumps(figures | {"long": print_long(HELD_OUT)}))
+    composed = [each for language in taught_languages() for each in compose_long(HELD_OUT, language)]
+    figures["long"] = {
+        "written": print_long("long messages, written as such", read_long("held_out")),
+        "composed": print_long("long messages, composed of held-out sentences", composed),
+    }
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -2,20 +2,23 @@
 
 import hashlib
 import random
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
-from bot.desk.danger.classifier import CLASSES, DANGERS, EVERYDAY
+from bot.desk.danger.classifier import CLASSES, DANGERS, ENDS, EVERYDAY
 from bot.language.languages import Language, languages
 
 FOLDER = Path(__file__).parent / "danger"
 DEVELOPMENT, HELD_OUT, MUST = FOLDER / "development", FOLDER / "held_out", FOLDER / "must"
-COMPLAINTS = FOLDER / "complaints"
+COMPLAINTS, LONG = FOLDER / "complaints", FOLDER / "long"
 """Each a folder with a file a language."""
 MAX_JOINED_WORDS = 25
 """The longest everyday sentence that becomes a part of a long message."""
+_MARKED = re.compile(r"\{(\w+): ([^}]*)\}( ?)")
+"""The sentence of danger in a message of LONG, with its class."""
 REPEATED = 5
 """How often a sentence of MUST counts in the training."""
 
@@ -40,8 +43,21 @@ def read_all(folder: Path) -> list[Labelled]:
     return [(text, label) for held in by_class for label, texts in held.items() for text in texts]
 
 
+def read_long(part: str) -> list[Labelled]:
+    """The long messages of a part of LONG, in all languages: as they are, and without the danger as everyday ones."""
+    read: list[Labelled] = []
+    for language in taught_languages():
+        for text in yaml.safe_load((LONG / f"{language}.yml").read_text("utf-8"))[part]:
+            ((label, _, _),) = _MARKED.findall(text)
+            read += [(_MARKED.sub(r"\2\3", text), label), (_MARKED.sub("", text), EVERYDAY)]
+    return read
+
+
 def compose_long(folder: Path, language: Language, *, count: int = 60) -> list[Labelled]:
-    """Messages of 46 to 100 words, made of a language's everyday sentences. Every second has one of danger in it."""
+    """Messages of 46 to 100 words, made of a language's everyday sentences. Every second has one of danger in it.
+
+    A sentence without a mark at its end is followed by a line end, as people write it.
+    """
     chance = random.Random(language)  # noqa: S311
     held = read_sentences(folder, language)
     everyday = [text for text in held[EVERYDAY] if len(text.split()) <= MAX_JOINED_WORDS]
@@ -56,7 +72,7 @@ def compose_long(folder: Path, language: Language, *, count: int = 60) -> list[L
         if number % 2:
             text, label = chance.choice(danger)
             parts.insert(chance.randint(0, len(parts)), text)
-        composed.append((" ".join(parts), label))
+        composed.append(("".join(part + (" " if part.endswith(ENDS) else "\n") for part in parts), label))
     return composed
 
 

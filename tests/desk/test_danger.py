@@ -15,12 +15,13 @@ from bot.desk.danger.classifier import (
     WINDOW_WORDS,
     find_danger,
     load_classifier,
+    sentences,
     windows,
 )
 from bot.language.languages import Language
 from bot.views.announcements import SAID_FIRST
 from bot.views.staff_cards import WHY
-from evals.danger import found_share, measure, measure_all
+from evals.danger import found_share, long_shares, measure, measure_all
 from evals.danger_sentences import (
     COMPLAINTS,
     DEVELOPMENT,
@@ -29,15 +30,18 @@ from evals.danger_sentences import (
     compose_long,
     fingerprint,
     read_all,
+    read_long,
     read_training,
     taught_languages,
 )
 
-FOUND, FOUND_OF_A_CLASS, HANDED_OVER = 0.88, 0.85, 0.025
+FOUND, FOUND_OF_A_CLASS, HANDED_OVER = 0.88, 0.85, 0.02
 """The least of the sentences in danger, all together and of each class, and the most of the everyday ones. The goals
 are 0.9 and 0.02; docs/benchmarks.md has the present figures."""
-FOUND_IN_LONG = 0.28
-"""The least of the long messages with one sentence of danger. Read in windows alone, it would be 0.17."""
+FOUND_IN_LONG, HANDED_OVER_LONG = 0.55, 0.03
+"""The least of the long messages with one sentence of danger, and the most of those without. Read without line ends,
+0.33 of the composed ones would be found. With the threshold of short messages, 0.07 of the written ones would be handed
+over."""
 HANDED_OVER_COMPLAINTS = 0.01
 """The most of the complaints that carry codes, numbers and notes."""
 
@@ -57,11 +61,23 @@ def test_sentences_that_nothing_was_learned_from_are_found_and_few_everyday_ones
 
 def test_one_sentence_of_danger_is_found_in_a_long_everyday_message() -> None:
     composed = [each for language in taught_languages() for each in compose_long(HELD_OUT, language)]
-    shown = [(label, find_danger(text)) for text, label in composed]
-    found = [danger is not None for label, danger in shown if label != EVERYDAY]
-    handed_over = [danger is not None for label, danger in shown if label == EVERYDAY]
-    assert sum(found) / len(found) >= FOUND_IN_LONG
-    assert sum(handed_over) / len(handed_over) <= HANDED_OVER
+    for messages in (read_long("held_out"), composed):
+        found, handed_over = long_shares(messages)
+        assert found >= FOUND_IN_LONG
+        assert handed_over <= HANDED_OVER_LONG
+
+
+def test_long_messages_are_unseen_and_enough_to_measure() -> None:
+    by_part = {part: dict(read_long(part)) for part in ("development", "held_out")}
+    assert by_part["development"].keys() & by_part["held_out"].keys() == set()
+    assert [*by_part["held_out"].values()].count(EVERYDAY) >= 80
+    assert set(by_part["held_out"].values()) == set(CLASSES)
+
+
+def test_a_line_without_a_full_stop_is_read_alone_and_a_sentence_over_two_lines_too() -> None:
+    read = sentences("the box came late\ni want to die\nwhere is\nmy order? Thanks a lot.")
+    assert "i want to die" in read
+    assert "the box came late i want to die where is my order?" in read
 
 
 def test_complaints_with_order_numbers_notes_and_codes_go_to_no_person_as_danger() -> None:
