@@ -1,41 +1,34 @@
 """A desk's queue: the message that shows it in the desk's channel, and claiming the case that comes first.
 
-The message is derived from the cases and never the truth. It is stored as a post without its words. Its words are
-filled in by an edit, when they have changed and at most once in EDIT_SECONDS, so that they stand nowhere but in Slack
-and are gone when a case is. Of several processes one edits. When the channel has gone on, the message is posted anew at
-its end, and the old one is deleted.
+The message is a living message (bot/cases/living_messages.py): derived from the cases, and never the truth. Its words
+are gone when a case is. When the channel has gone on, it is posted anew at its end.
 """
 
 import asyncio
-import hashlib
-import json
 import logging
 from dataclasses import dataclass, field
 
 from bot.alerts import Alerts
 from bot.cases import case as steps
 from bot.cases.case import MovedOn
-from bot.cases.messages import payload
+from bot.cases.living_messages import EDIT_SECONDS, LivingMessages
 from bot.cases.staff import Staff, name_of
 from bot.cases.step import Stepping, held_case, the_case
 from bot.errors import FrontdeskError, StoreUnavailable
-from bot.failpoints import failpoint
 from bot.slack.api.chat import Chat
 from bot.slack.api.directory import Directory
 from bot.slack.api.errors import SlackRefused, SlackUnanswered
-from bot.slack.blocks import LINK, Card
+from bot.slack.blocks import LINK
 from bot.store import case_lists, desks, outbox
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.database import Transaction
-from bot.store.desks import QueueMessage
+from bot.store.desks import LivingMessage
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
 from bot.views import queue_cards
 
 logger = logging.getLogger(__name__)
 
-EDIT_SECONDS = 3.0
-"""The least time between two edits of a desk's message, and between two looks at the queue."""
 SINK_SECONDS = 60.0
 """The time between two looks at how much was written below the message."""
 SINK_LIMIT = 15
@@ -44,8 +37,6 @@ KEEP_SECONDS = 30.0
 """How long Slack can take for one desk's message."""
 MAX_CASES = 200
 """The most cases that are counted."""
-GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-"""Slack's refusals of an edit after which the message is posted anew."""
 
 
 class NothingWaits(FrontdeskError):
@@ -117,69 +108,34 @@ class Queue:
 
     async def _keep(self, channel: str) -> None:
         async with self.stepping.database.reading() as tx:
-            message = await desks.queue_message(tx, channel)
+            message = await desks.message(tx, channel)
             cases = await case_lists.of_view(tx, "all", at=self.staff.desk_in(channel), limit=MAX_CASES)
             cards = await case_lists.cards(tx, cases[: queue_cards.MAX_LINES])
         if message is None and not cases:
             return
+        living = self._living()
         if message is None or (message.ts is not None and await self._has_sunk(message)):
-            await self._post(channel, message)
+            await living.post(channel, message)
         elif message.ts is None:
-            await self._settle(message)
+            await living.settle(message)
         else:
             links = {case_id: await self.chat.address(*where) for case_id, where in cards.items()}
-            await self._show(message, message.ts, queue_cards.queue_message(cases, links=links))
+            await living.show(message, message.ts, queue_cards.queue_message(cases, links=links))
 
-    async def _post(self, channel: str, old: QueueMessage | None) -> None:
-        """Queue a post for the message. The old one goes when Slack has taken the new one."""
-        now = self.stepping.clock.now()
-        async with self.stepping.database.transaction() as tx:
-            message = await desks.begin_message(tx, channel, after=old.number if old else 0)
-            if message is None:
-                return
-            goes = (Outgoing(f"{message.key}/old", "delete", channel, {"ts": old.ts}),) if old and old.ts else ()
-            post = Outgoing(message.key, "post", channel, payload(queue_cards.placeholder()), when_sent=goes)
-            await outbox.add(tx, post, now=now)
-        failpoint("queue_begun")
-        self.stepping.outbox.wake()
+    def _living(self) -> LivingMessages:
+        stepping = self.stepping
+        return LivingMessages(
+            stepping.database,
+            stepping.outbox,
+            self.chat,
+            stepping.clock,
+            self.alerts,
+            "queue",
+            queue_cards.placeholder(),
+            pins=True,
+        )
 
-    async def _settle(self, message: QueueMessage) -> None:
-        """Note where the message is, once Slack has taken it, and pin it."""
-        async with self.stepping.database.transaction() as tx:
-            row = await outbox.by_key(tx, message.key)
-            if row is None or row.state == "failed":
-                await desks.begin_message(tx, message.channel, after=message.number)
-                return
-            if row.ts is None:
-                return
-            await desks.end_message(tx, message, row.ts)
-        try:
-            await self.chat.pin(message.channel, row.ts)
-        except SlackRefused as refusal:
-            # Without the scope, or with too many pins, it is not pinned, and everything else works.
-            self.alerts.tell_once(logger, "the queue message is not pinned", about=message.channel, reason=str(refusal))
-
-    async def _show(self, message: QueueMessage, ts: str, card: Card) -> None:
-        """Edit the message if it shows something else."""
-        shown = hashlib.sha256(json.dumps(payload(card), sort_keys=True).encode()).hexdigest()
-        if shown == message.shown:
-            return
-        database = self.stepping.database
-        async with database.transaction() as tx:
-            if not await desks.may_edit(tx, message, now=self.stepping.clock.now(), pause=EDIT_SECONDS):
-                return
-        try:
-            await self.chat.update(message.channel, ts, text=card.text, blocks=card.blocks)
-        except SlackRefused as refusal:
-            if refusal.error not in GONE:
-                raise
-            await self._post(message.channel, message)
-            return
-        failpoint("queue_shown")
-        async with database.transaction() as tx:
-            await desks.note_shown(tx, message, shown)
-
-    async def _has_sunk(self, message: QueueMessage) -> bool:
+    async def _has_sunk(self, message: LivingMessage) -> bool:
         now = self.stepping.clock.monotonic()
         if now < self._looked.get(message.channel, float("-inf")) + SINK_SECONDS:
             return False

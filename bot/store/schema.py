@@ -27,6 +27,8 @@ preference  what a person chose for themselves
 feedback  "Helpful" or not, one per turn and person; a score from 1 to 5, one per case and person, and what went wrong
 audit     who did what; append-only
 daily     the figures of a day whose rows are gone or have lost their words
+fix_list  each desk's list of things to fix: its message
+fixed     what a desk's staff have done of these things
 desk      each desk's channel: its queue message, when its last alarm rang, and who was assigned its last case
 away      members of the team who said that they are away
 
@@ -661,10 +663,33 @@ desk = Table(
     Column("ts", TS),
     Column("shown", String(64), nullable=False, server_default=""),
     Column("edited_at", Float, nullable=False, server_default="0"),
+    Column("begun_at", Float, nullable=False, server_default="0"),
     Column("rang_at", Float, nullable=False, server_default="0"),
     # The person whom the setting ASSIGN gave the last case, and how many cases it has given to people.
     Column("assigned", String(32), nullable=False, server_default=""),
     Column("assignments", Integer, nullable=False, server_default="0"),
+)
+
+fix_list = Table(
+    "fix_list",
+    metadata,
+    Column("channel", String(32), primary_key=True),
+    Column("number", Integer, nullable=False, server_default="0"),
+    Column("ts", TS),
+    Column("shown", String(64), nullable=False, server_default=""),
+    Column("edited_at", Float, nullable=False, server_default="0"),
+    Column("begun_at", Float, nullable=False, server_default="0"),
+)
+
+fixed = Table(
+    "fixed",
+    metadata,
+    # The desk's channel, and what is done: turn/7, low/FD-1012, could/FD-1012 or page/ with a digest of its address.
+    Column("channel", String(32), primary_key=True),
+    Column("subject", String(64), primary_key=True),
+    Column("person", String(32), nullable=False),
+    Column("at", Float, nullable=False),
+    Index("ix_fixed_at", "at"),
 )
 
 away = Table(

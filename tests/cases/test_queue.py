@@ -6,14 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from bot.cases.case import MovedOn
+from bot.cases.living_messages import EDIT_SECONDS, REPOST_SECONDS
 from bot.cases.messages import CaseMessages
-from bot.cases.queue import EDIT_SECONDS, SINK_LIMIT, SINK_SECONDS, NothingWaits, Queue
+from bot.cases.queue import SINK_LIMIT, SINK_SECONDS, NothingWaits, Queue
 from bot.cases.staff import Staff
 from bot.conversation import Customer, ThreadRef
 from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
+from bot.store import schema
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.views.queue_cards import MAX_LINES
@@ -121,6 +124,17 @@ async def test_fifty_who_press_at_once_get_fifty_cases(desk: Desk) -> None:
         *(desk.queue.claim_next(CHANNEL, people[press % 2], press=f"{press}") for press in range(50))
     )
     assert len({case.ref for case in taken}) == 50
+
+
+async def test_a_message_that_slack_refused_is_posted_again_a_minute_later(desk: Desk) -> None:
+    await desk.opens()
+    await desk.queue.look()
+    async with desk.database.transaction() as tx:
+        await tx.execute(update(schema.outbox).where(schema.outbox.c.key.like("queue/%")).values(state="failed"))
+    await desk.looks()
+    assert desk.shown() == []
+    await desk.looks(seconds=REPOST_SECONDS)
+    assert len(desk.shown()) == 1
 
 
 async def test_the_message_shows_the_queue_and_is_edited_in_place(desk: Desk) -> None:

@@ -18,7 +18,7 @@ KEPT = {"words", "records", "delivery", "short", "lasting"}
 ERASURES = {"emptied", "deleted", "unnamed", "nothing"}
 PERSONAL = {"author", "customer", "person", "actor"}
 """The columns that name somebody."""
-STAFF_ONLY = {"case_helper.person", "action_vote.person"}
+STAFF_ONLY = {"case_helper.person", "action_vote.person", "fixed.person"}
 
 TABLES = {row[0]: row[1:] for row in ROW.findall(read("docs/reference/data.md"))}
 

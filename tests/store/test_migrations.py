@@ -20,8 +20,10 @@ from tests import forkserver
 from tests.doubles.postgres import Postgres
 from tests.store.preliminary import create_preliminary
 
-BEFORE, NEWEST = "0010", "0028"
-NEWER = frozenset({"action", "action_vote", "procedure_run", "daily", "desk", "away", "shop_event", "tracker"})
+BEFORE, NEWEST = "0010", "0029"
+NEWER = frozenset(
+    {"action", "action_vote", "procedure_run", "daily", "desk", "away", "shop_event", "tracker", "fix_list", "fixed"}
+)
 """The tables that a preliminary database does not have."""
 """The last preliminary schema, and today's."""
 FOLLOWING: dict[str, Any] = {

@@ -25,7 +25,7 @@ from tests.turns.test_erasure import CANARY, Company, filled
 
 LASTING = {
     *("away", "shop_event", "tracker"),
-    *("schedule", "alias", "pause", "preference", "desk", "daily", "pace", "member", "claim"),
+    *("schedule", "alias", "pause", "preference", "desk", "fix_list", "daily", "pace", "member", "claim"),
     # An article is the shop's.
     "suggestion",
 }
