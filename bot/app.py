@@ -102,7 +102,9 @@ from bot.language.matching import load_matchers
 from bot.language.sentences import Sentences, load_sentences
 from bot.learning.channels import Channels
 from bot.learning.conversations import ChannelThreads
+from bot.learning.fix_lists import FixLists
 from bot.learning.suggestions import Learning, build_learners
+from bot.learning.things_to_fix import ThingsToFix
 from bot.live_files import LiveFile
 from bot.models.prices import Prices, load_prices
 from bot.models.warm_up import probe, warm_up
@@ -223,6 +225,7 @@ class App:
     channels: Channels | None
     sla: SlaTimers
     queue: Queue
+    fix_lists: FixLists
     assignment: Assignment
     titles: CaseTitles | None
     """None without a cheap model."""
@@ -283,6 +286,7 @@ async def open_app(
         help_center = build_help_center(opened, delivery)
         help_center.library.look_again = look_for_staff(desk.second_look, opened.metrics)
         metrics = DeskMetrics(opened.me, database, clock, settings.targets.hours, opened.desk.current)
+        fix_lists = build_fix_lists(opened, delivery, cases.staff)
         home = Home(
             opened.me,
             slack.views,
@@ -352,6 +356,7 @@ async def open_app(
                 ),
                 metrics=metrics,
                 search=CaseSearch(opened.me, database, settings.targets.hours, cases.staff, opened.desk.current),
+                fix_lists=fix_lists,
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),
                 articles=help_center.articles,
@@ -377,6 +382,7 @@ async def open_app(
             channels,
             SlaTimers(cases.cases.stepping, slack.chat, slack.directory, settings.desk_lead),
             cases.queue,
+            fix_lists,
             cases.assignment,
             build_titles(opened, cases.cases),
             actions.runner if actions else None,
@@ -574,6 +580,21 @@ def build_cases(opened: Surroundings, delivery: Delivery) -> CaseParts:
     relay = Relay(database, outbox, slack.chat, slack.directory, clock, messages, staff)
     drafts = CaseDrafts(database, outbox, clock, relay, channel)
     return CaseParts(cases, staff, queue, assignment, relay, drafts, Identities(slack.directory, opened.shop, database))
+
+
+def build_fix_lists(opened: Surroundings, delivery: Delivery, staff: Staff) -> FixLists:
+    """The lists of things to fix, on Monday and by a command."""
+    return FixLists(
+        opened.me,
+        opened.database,
+        delivery.outbox,
+        opened.slack.chat,
+        opened.clock,
+        staff,
+        opened.settings.targets.hours,
+        ThingsToFix(opened.database, opened.bases.public, staff),
+        opened.desk.current,
+    )
 
 
 def build_backfill(opened: Surroundings, inbox: Inbox, staff: Staff) -> Backfill:
@@ -977,6 +998,7 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
                 _start(app.background, app.titles.run())
             _start(app.background, app.sla.run())
             _start(app.background, app.queue.run())
+            _start(app.background, app.fix_lists.run())
             _start(app.background, app.assignment.run())
             if app.outages is not None:
                 _start(app.background, app.outages.run(app.engine.submit))

@@ -44,6 +44,7 @@ FAILPOINTS: Mapping[str, str] = {
     "action_kept": "the shop's answer and what is to be said of it are on disk; nothing has been said",
     "procedure_handed_over": "a procedure has called a person; it has not ended",
     "procedure_moved": "a procedure's next step is on disk; nothing has come of it",
+    "fix_list_begun": "a list of things to fix is to be posted; it is not",
     "queue_begun": "a queue message is to be posted, and the old one deleted; neither is done",
     "queue_shown": "a queue message shows the cases; nobody has noted that",
     "post_marked": "a post is marked as on its way; it has not left",

@@ -8,6 +8,7 @@ learning   what staff add to the knowledge base
 shortcuts  the entries of a message's menu
 commands   /kb
 frontdesk  /frontdesk
+fixing     the buttons of the list of things to fix
 feedback   "Helpful" or not, and the score after a person
 search     the search for cases
 home       the app's own tabs
@@ -21,6 +22,7 @@ from handlers import (
     commands,
     dialogs,
     feedback,
+    fixing,
     frontdesk,
     home,
     learning,
@@ -45,5 +47,6 @@ def register(app: AsyncApp, desk: Desk) -> None:
     shortcuts.register(app, desk)
     commands.register(app, desk)
     frontdesk.register(app, desk)
+    fixing.register(app, desk)
     messages.register_rest(app)
     actions.register_rest(app)

@@ -162,20 +162,21 @@ async def _suggest(desk: Desk, body: SlashCommand, case: str) -> None:
     except UnknownCase:
         is_theirs = False
     if is_theirs:
-        await desk.inbox.accept(_suggesting(desk, body, case))
+        who, where = body["user_id"], body["channel_id"]
+        await desk.inbox.accept(suggesting(desk, case, user=who, channel=where, trigger=body["trigger_id"]))
     else:
         await desk.answer_command(body, NO_SUCH_CASE)
 
 
-def _suggesting(desk: Desk, body: SlashCommand, case: str) -> Arrival:
-    """Return the interaction of "Suggest an article" on a case's card, for the command."""
-    lane = f"suggest-{body['trigger_id']}"[:32]
+def suggesting(desk: Desk, case: str, *, user: str, channel: str, trigger: str) -> Arrival:
+    """Return the interaction of "Suggest an article" on a case's card, for a command or a button elsewhere."""
+    lane = f"suggest-{trigger}"[:32]
     return Arrival(
-        event_id=f"command/{body['trigger_id']}",
+        event_id=f"command/{trigger}",
         kind="interaction",
-        thread=ThreadRef(desk.me.team, body["channel_id"], lane),
+        thread=ThreadRef(desk.me.team, channel, lane),
         ts=lane,
-        author=body["user_id"],
+        author=user,
         author_team=desk.me.team,
         body=InteractionBody("kb.suggest", case, message_ts=lane),
         addressed=True,

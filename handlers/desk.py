@@ -23,6 +23,7 @@ from bot.ingest.inbox import Inbox
 from bot.language.languages import Language
 from bot.language.sentences import Sentences
 from bot.learning.channels import Channels
+from bot.learning.fix_lists import FixLists
 from bot.reporting.desk_metrics import DeskMetrics
 from bot.slack.api.chat import Chat
 from bot.slack.api.directory import Directory
@@ -60,6 +61,7 @@ class Desk:
     overview: Overview
     metrics: DeskMetrics
     search: CaseSearch
+    fix_lists: FixLists
     library: Library
     refreshes: Refreshes
     articles: Articles

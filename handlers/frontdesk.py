@@ -1,4 +1,4 @@
-"""/frontdesk cases | search | away | back | pause | resume | metrics: for staff, and only they see the answer."""
+"""/frontdesk cases | search | away | back | pause | resume | metrics | fix: for staff, and only they see the answer."""
 
 import html
 import logging
@@ -18,6 +18,7 @@ from bot.store.case_lists import Desks
 from bot.views.queue_cards import VIEWS
 from handlers.actions import chosen
 from handlers.desk import Desk
+from handlers.fixing import show_list
 from handlers.payloads import Action, BlockActions, SlashCommand
 
 logger = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ desk's cases
 • `/frontdesk back` says that you're back
 • `/frontdesk pause [#channel]` pauses the assistant in a channel (this one if you name none)
 • `/frontdesk resume [#channel]` lets it answer there again
-• `/frontdesk metrics [days]` shows metrics for the last 30 days (or the number you give)"""
+• `/frontdesk metrics [days]` shows metrics for the last 30 days (or the number you give)
+• `/frontdesk fix` lists up to five things to fix at your desk, the most frequent first"""
 DAYS, DAYS_LIMIT = 30, 366
 SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
 AWAY_LIMIT = 60 * 86_400
@@ -97,7 +99,7 @@ def read_command(text: str) -> FrontdeskCommand:
             return FrontdeskCommand(verb, html.unescape(words))
         case "away" if words == "" or _seconds(words):
             return FrontdeskCommand(verb, words)
-        case "back" if not words:
+        case "back" | "fix" if not words:
             return FrontdeskCommand(verb)
         case "pause" | "resume" if not words:
             return FrontdeskCommand(verb)
@@ -127,6 +129,10 @@ async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str | Card:
                 return await overview.cases(command.words, user=user, at=desks, tag=command.tag)
             case "search":
                 return await desk.search.page(Place(command.words), user=user, at=desks)
+            case "fix":
+                # What is to fix is looked up in the help pages, which takes its time.
+                desk.start(show_list(desk, body, desks))
+                return ""
             case "metrics":
                 return await overview.metrics(int(command.words), at=desks)
             case "away":

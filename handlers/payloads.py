@@ -242,6 +242,7 @@ class Container(TypedDict, total=False):
     message_ts: Ts | None
     thread_ts: Ts | None
     view_id: Id | None
+    is_ephemeral: Annotated[bool | None, _ODD_IS_NONE]
 
 
 class HomeTab(TypedDict, total=False):

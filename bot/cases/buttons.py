@@ -227,6 +227,10 @@ _TABLE = (
     Button("kb.edit", "staff", "Opens the suggestion for changes.", (), "at_once", "submit.article", anywhere=True),
     Button("kb.add", "staff", "Opens a message as an article.", (), "at_once", "submit.article", anywhere=True),
     Button("submit.article", "staff", "Adds the article.", anywhere=True),
+    Button("fix.done", "staff", "Says that a thing of the list is fixed. Only staff of its desk.", lane="at_once",
+           anywhere=True),
+    Button("fix.write", "staff", "Suggests an article from a case of the list.", lane="at_once", anywhere=True),
+    Button("fix.page", "anyone", "Opens the link to a page.", lane="at_once"),
     Button("kb.progress", "staff", "Shows how far a refresh is.", lane="at_once", anywhere=True),
 )  # fmt: skip
 BUTTONS: Mapping[str, Button] = {button.id: button for button in _TABLE}

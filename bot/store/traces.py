@@ -60,19 +60,20 @@ class Unanswered:
     """The key of the thread in which it was asked."""
     rating: str = ""
     """How the customer rated the answer. Empty if there was no answer."""
+    turn: int = 0
 
 
 async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[Unanswered]:
     """The newest questions since then that ended without an answer, newest first."""
     table = schema.turn
     statement = (
-        select(table.c.messages, table.c.customer, table.c.finished_at, table.c.thread)
+        select(table.c.id, table.c.messages, table.c.customer, table.c.finished_at, table.c.thread)
         .where(table.c.ended == "no_answer", table.c.finished_at >= since)
         .order_by(table.c.finished_at.desc())
         .limit(limit)
     )
     return [
-        Unanswered(message["text"], row.customer, row.finished_at, row.thread)
+        Unanswered(message["text"], row.customer, row.finished_at, row.thread, turn=row.id)
         for row in await tx.execute(statement)
         for message in row.messages
         if message["type"] == "customer"
@@ -94,7 +95,9 @@ async def rated(tx: AsyncConnection, ratings: Collection[str], *, since: float, 
     )
     found = {
         # A private answer to a question in a channel has two turns.
-        row.id: Unanswered(message["text"], row.customer, row.finished_at, row.thread, by_turn[row.id, row.customer])
+        row.id: Unanswered(
+            message["text"], row.customer, row.finished_at, row.thread, by_turn[row.id, row.customer], row.id
+        )
         for row in await tx.execute(statement.order_by(table.c.finished_at))
         for message in row.messages
         if message["type"] == "customer" and (row.id, row.customer) in by_turn

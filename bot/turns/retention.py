@@ -17,7 +17,7 @@ from bot.failpoints import failpoint
 from bot.privacy.retention import Retention
 from bot.reporting import metrics
 from bot.reporting.metrics import Between, all_the_time
-from bot.store import daily, retention, schedule, spending
+from bot.store import daily, fixes, retention, schedule, spending
 from bot.store.database import Database, Transaction
 from bot.store.retention import Ended, Kind
 from bot.turns.batches import Steps
@@ -278,6 +278,7 @@ class RetentionSweep:
             retention.delete_audit,
             retention.delete_feedback,
             retention.delete_procedures,
+            fixes.delete_before,
         ):
             await self._delete_all(delete_some, before)
 
