@@ -171,9 +171,17 @@ async def test_a_gap_that_a_person_has_answered_says_how_to_fill_it(world: World
     await world.staff.resolves(await world.card(having=ref[0]))
     await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
     assert f"/kb suggest {ref[0]}" in await world.staff.runs("/kb gaps")
-    await world.staff.runs(f"/kb suggest {ref[0]}")
+    await world.staff.runs("/frontdesk fix")
+    fixes = (await world.staff.ephemerals())[-1]
+    assert "quartz sundials" in str(fixes["blocks"])
+    press = {"user": world.staff.user, "channel": "C0AGENTS", "ts": fixes["ts"], "action_id": "fix.write"}
+    await world.act("click", press | {"value": ref[0]})
     shown = await world.staff.reads(card, having=lambda seen: "kb.new" in seen.buttons)
     assert "80 EUR" in shown.text
+    await world.staff.presses(shown, "kb.new")
+    await outcome(world, shown, "approved by")
+    await world.staff.runs("/frontdesk fix")
+    assert "quartz sundials" not in str((await world.staff.ephemerals())[-1]["blocks"])
 
 
 @pytest.mark.parametrize("command", ["/kb learned", "/kb forget 1", "/kb suggest FD-1001"])
