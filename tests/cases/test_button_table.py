@@ -18,6 +18,7 @@ SPEAKS = {
 ANYWHERE = {
     *("act.undo", "act.was_done", "act.was_not", "appr.change", "appr.no", "appr.take", "appr.yes"),
     *("kb.add", "kb.discard.covered", "kb.discard.private", "kb.discard.single_case", "kb.discard.wrong"),
+    *("fix.done", "fix.write"),
     *("kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
     *("metrics.cases", "queue.filter", "queue.next", "queue.search", "relay.note"),
     *("search.next", "search.previous", "submit.search"),

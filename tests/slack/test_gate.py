@@ -38,8 +38,8 @@ MAY_BE_LOST = {
     "views.publish_home": "a page that is made anew when it is opened",
 }
 """What is said directly, and why nobody misses it."""
-DERIVED = {"chat.update": {"bot/cases/queue.py"}}
-"""A desk's queue message: it is edited again until it shows the queue."""
+DERIVED = {"chat.update": {"bot/cases/living_messages.py"}}
+"""A desk's living messages: each is edited again until it shows what it should."""
 ASKED_AGAIN = {"bot/cases/relay.py", "bot/slack/api/chat.py"}
 """A question to a member of staff: its row of the inbox is taken up again until Slack has it; twice does no harm."""
 READS = {

@@ -87,6 +87,7 @@ IMPERSONAL = {
     *("file_copy.post", "file_copy.source", "file_copy.copy"),
     *("spending.key", "spending.team", "spending.thread", "summary.thread", "summary.through"),
     *("suggestion.key", "pause.channel", "feedback.subject", "desk.channel", "desk.ts", "desk.shown"),
+    *("fix_list.channel", "fix_list.ts", "fix_list.shown", "fixed.channel", "fixed.subject"),
     *("action.undoes", "shop_event.id", "shop_event.subject", "tracker.number", "tracker.id", "tracker.order_id"),
     # Words of closed lists, and names of agents, models, documents and steps.
     *("inbox.kind", "inbox.state", "inbox.reason", "inbox.interrupt", "thread.agent", "thread.language"),
@@ -107,6 +108,7 @@ IMPERSONAL = {
     *("suggestion.thread", "suggestion.asked_by", "suggestion.decided_by", "pause.by"),
     *("schedule.name", "schedule.rule", "member.id", "member.role", "claim.name", "claim.owner"),
     *("alias.name", "alias.target", "alias.set_by", "action.prepared_by", "away.person", "desk.assigned"),
+    "fixed.person",
     *("daily.day", "daily.name", "daily.figures"),
     # What the books and the daily limits need of a change: the shop's numbers, closed words, hashes, staff's votes.
     *("action.ref", "action.state", "action.reason", "action.team", "action.channel", "action.thread_ts"),
