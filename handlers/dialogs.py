@@ -31,10 +31,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """Attach the dialogs that buttons open."""
 
     async def store_submission(ack: AckWith, body: ViewSubmission) -> None:
-        about = read_about(body, team=desk.me.team)
-        if not await desk.is_staff_in(about.thread.channel, body["user"]["id"]):
-            await ack()
-            await desk.refuse(about.thread.channel, body["user"]["id"], thread_ts=None)
+        about = await _admitted(desk, ack, body)
+        if about is None:
             return
         submission = read_submission(body, about)
         if errors := await _faults(desk, submission):
@@ -45,10 +43,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.view(CHOOSE)
     async def choose(ack: AckWith, body: ViewSubmission) -> None:
-        about, user = read_about(body, team=desk.me.team), body["user"]["id"]
-        if not await desk.is_staff_in(about.thread.channel, user):
-            await ack()
-            await desk.refuse(about.thread.channel, user, thread_ts=None)
+        about, user = await _admitted(desk, ack, body), body["user"]["id"]
+        if about is None:
             return
         chosen = filled_in(body["view"]["state"]["values"])
         kind = next((each for each in PREPARED_KINDS if each == chosen.get("kind")), None)
@@ -70,10 +66,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.view(CHOOSE_REPLY)
     async def choose_reply(ack: AckWith, body: ViewSubmission) -> None:
-        about, user = read_about(body, team=desk.me.team), body["user"]["id"]
-        if not await desk.is_staff_in(about.thread.channel, user):
-            await ack()
-            await desk.refuse(about.thread.channel, user, thread_ts=None)
+        about, user = await _admitted(desk, ack, body), body["user"]["id"]
+        if about is None:
             return
         name = str(filled_in(body["view"]["state"]["values"]).get("reply", ""))
         match await desk.dialogs.reply(about, user=user, name=name):
@@ -86,6 +80,16 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     for callback_id in SUBMISSIONS - {CHOOSE, CHOOSE_REPLY, SEARCH}:
         app.view(callback_id)(store_submission)
+
+
+async def _admitted(desk: Desk, ack: AckWith, body: ViewSubmission) -> About | None:
+    """What the dialog is about, if a member of staff submitted it. Anyone else is told that it is only for staff."""
+    about, user = read_about(body, team=desk.me.team), body["user"]["id"]
+    if await desk.is_staff_in(about.thread.channel, user):
+        return about
+    await ack()
+    await desk.refuse(about.thread.channel, user, thread_ts=None)
+    return None
 
 
 async def open_dialog(desk: Desk, arrival: Arrival, *, trigger_id: str) -> None:

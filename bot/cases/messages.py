@@ -173,12 +173,12 @@ class CaseMessages:
         step = "resolved" if case.outcome == "solved" else "ended_otherwise"
         return self.announce(step, case, by=by, staff=short_name(known or name))
 
-    def scored(self, case: Case, before: Score | None, *, by: str) -> list[Outgoing]:
+    def scored(self, case: Case, score: Score, *, before: Score | None, by: str) -> list[Outgoing]:
         """The customer gave a score, changed it, or said why: the card says so, and the owner is mentioned.
 
         `before` is the score before, and `by` the Slack id of the user who ended the case.
         """
-        line = self._in_card_thread(case, f"score/{case.version}", score_cards.for_owner(case, before))
+        line = self._in_card_thread(case, f"score/{case.version}", score_cards.for_owner(case, score, before=before))
         return [self._card_update(case, by=by), line]
 
     def erased(self, case: Case) -> Outgoing:

@@ -68,18 +68,18 @@ class Scoring:
                 after = replace(await self.stepping.put(tx, before, before), score=score)
                 await self.stepping.note(tx, user, "scored", after, score=str(score.value))
                 failpoint("case_changed")
-                await self._show(tx, before, after)
+                await self._show(tx, after, score, before=before.score)
         self.stepping.done()
         return "noted"
 
-    async def _show(self, tx: Transaction, before: Case, after: Case) -> None:
-        thread, messages = after.thread, self.stepping.messages
-        say = partial(messages.sentences.say, language_for(after.language))
-        theirs = await outbox.standing(tx, after.id, thread.channel, lane_of_thread(thread.ts))
+    async def _show(self, tx: Transaction, case: Case, score: Score, *, before: Score | None) -> None:
+        thread, messages = case.thread, self.stepping.messages
+        say = partial(messages.sentences.say, language_for(case.language))
+        theirs = await outbox.standing(tx, case.id, thread.channel, lane_of_thread(thread.ts))
         shown = rewritten(
-            after, thread.channel, theirs, lambda blocks: score_cards.marked(say, after, blocks), name="score"
+            case, thread.channel, theirs, lambda blocks: score_cards.marked(say, case, score, blocks), name="score"
         )
-        rows = messages.scored(after, before.score, by=await _ended_by(tx, after))
+        rows = messages.scored(case, score, before=before, by=await _ended_by(tx, case))
         await outbox.add(tx, *shown, *rows, now=self.stepping.clock.now())
 
 

@@ -6,7 +6,7 @@ words      the dialog in which they say what went wrong
 on_card    what the card of the case says
 for_owner  the line in the case's thread
 
-The score and the words come from `case.score`. Button values only name the case and what is chosen.
+Button values only name the case and what is chosen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,18 +56,18 @@ def buttons(say: Say, case: Case, *, chosen: int = 0) -> list[Block]:
     return made
 
 
-def marked(say: Say, case: Case, blocks: Sequence[Block]) -> list[Block]:
+def marked(say: Say, case: Case, score: Score, blocks: Sequence[Block]) -> list[Block]:
     """The blocks of a message with the scores, after the customer has given one. Other blocks stay as they are."""
-    if case.score is None or not any(_has_scores(block) for block in blocks):
+    if not any(_has_scores(block) for block in blocks):
         return list(blocks)
     shown = []
     for block in blocks:
         if _has_scores(block):
             rest = [each for each in block["elements"] if not _is_score(each)]
-            shown.append({**block, "elements": [*buttons(say, case, chosen=case.score.value), *rest]})
+            shown.append({**block, "elements": [*buttons(say, case, chosen=score.value), *rest]})
         elif block.get("block_id") not in ADDED:
             shown.append(block)
-    return [*shown, *_after(say, case, case.score)]
+    return [*shown, *_after(say, case, score)]
 
 
 def _after(say: Say, case: Case, score: Score) -> list[Block]:
@@ -115,14 +115,11 @@ def on_card(score: Score | None) -> tuple[Block, ...]:
     return (section(f":bar_chart: *{score.value} of 5*{' · ' if reason else ''}{reason}{_quoted(score)}"),)
 
 
-def for_owner(case: Case, before: Score | None) -> Card:
+def for_owner(case: Case, score: Score, *, before: Score | None) -> Card:
     """For the case's thread: the customer gave a score, changed it, or said what went wrong. The owner is mentioned.
 
     `before` is what they had said before.
     """
-    score = case.score
-    if score is None:
-        return Card("", ())
     person = case.owner or case.last_owner
     to = f"<@{person}> " if person else ""
     if before is None:

@@ -41,6 +41,23 @@ def in_thread_of(card: Seen) -> Post:
     return Post(card.channel, card.ts, card.ts)
 
 
+async def has_tray(world: World, post: Post) -> None:
+    """Wait until a message of staff, or the line that stands for it, is marked as delivered."""
+    await world.until(
+        lambda state: next(
+            (
+                message
+                for message in state["messages"]["C0AGENTS"]
+                if message["ts"] == post.ts
+                and any(mark["name"] == "outbox_tray" for mark in message.get("reactions", ()))
+            ),
+            None,
+        ),
+        what="the tray on the reply",
+        channel="C0AGENTS",
+    )
+
+
 async def test_a_request_for_a_person_becomes_one_case_without_asking_the_model(world: World) -> None:
     before = len(await world.model_requests())
     asked, card, ref = await open_case(world, world.customer)
@@ -145,38 +162,14 @@ async def test_a_saved_reply_is_filled_in_edited_and_sent(world: World) -> None:
     reply = await world.customer.reads(asked, having=lambda seen: "P.S. Keep the parcel." in seen.text)
     assert "Agent A" in reply.text
     line = await world.staff.reads(in_thread_of(card), having=lambda seen: "P.S. Keep the parcel." in seen.text)
-    await world.until(
-        lambda state: (
-            [
-                mark["name"]
-                for message in state["messages"]["C0AGENTS"]
-                for mark in message.get("reactions", ())
-                if message["ts"] == line.ts
-            ]
-            or None
-        ),
-        what="the tray on the line",
-        channel="C0AGENTS",
-    )
+    await has_tray(world, line)
 
 
 async def test_the_delivered_reply_is_marked(world: World) -> None:
     _, card, _ = await open_case(world, world.customer)
     await world.staff.presses(card, "case.claim")
     said = await world.staff.says("Hello, how can I help?", to=in_thread_of(card))
-    await world.until(
-        lambda state: next(
-            (
-                message
-                for message in state["messages"]["C0AGENTS"]
-                if message["ts"] == said.ts
-                and any(mark["name"] == "outbox_tray" for mark in message.get("reactions", ()))
-            ),
-            None,
-        ),
-        what="the tray on the reply",
-        channel="C0AGENTS",
-    )
+    await has_tray(world, said)
 
 
 async def test_notes_and_other_peoples_words_stay_inside(world: World) -> None:

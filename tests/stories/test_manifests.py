@@ -45,7 +45,7 @@ NOT_PLAYED = frozenset(
         *("csat.words", "submit.csat"),
         *("draft.edit", "draft.send"),
         *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.undo", "esc.urgent", "esc.wait"),
-        *("home.refresh", "home.tag", "home.view", "queue.filter", "queue.next", "queue.search"),
+        *("home.refresh", "home.tag", "home.view", "metrics.cases", "queue.filter", "queue.next", "queue.search"),
         *("search.next", "search.previous"),
         *("kb.discard", "kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
         *("relay.claim_send", "relay.edit", "relay.join_send", "relay.note", "relay.send"),
