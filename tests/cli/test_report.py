@@ -19,7 +19,7 @@ async def test_a_report_is_a_page_and_a_table(database: Database, database_url: 
     assert ran.out.endswith("As a page: frontdesk-report.html\n")
     html = (tmp_path / "frontdesk-report.html").read_text(encoding="utf-8")
     assert "asked for a person" in html
-    assert len(Outline(html).named("figure")) == 7
+    assert len(Outline(html).named("figure")) == 10
 
 
 async def test_a_page_that_cannot_be_written_is_one_sentence(

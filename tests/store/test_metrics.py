@@ -138,6 +138,7 @@ async def test_a_case_is_known_with_its_first_claim_and_every_reopening(database
             was_resolved=True,
             reopened=1,
             reopened_at=(103.0,),
+            is_open=True,
         )
     ]
     assert (await metrics.read(database, since=100.5)).cases == []
