@@ -465,6 +465,7 @@ async def _open_surroundings(
     server = await stack.enter_async_context(_open_server(settings, metrics, role))
     waiting = partial(wait_for, stop=stop, clock=clock, show=partial(setattr, server.serving, "waiting_for"))
     database = await stack.enter_async_context(open_database(settings.database))
+    database.observe = metrics.database_entered
     await waiting("the database", database.migrate)
     await waiting("the database", partial(refuse_moved, database))
     slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
@@ -775,7 +776,7 @@ def build_answers(
         sessions=sessions,
         posts=posts,
         leftovers=Leftovers(database, slack, clock, sentences, posts),
-        streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts),
+        streams=AnswerStreams(database, slack, EpochReader(database), settings.link_hosts, clock, opened.metrics),
         records=AnswerRecords(database, clock, preparing, sessions),
         reports=AnswerReports(database, outbox, clock, opened.metrics, opened.agent_channel),
         outages=ModelOutages(parts.cases.stepping, opened.models, probe, opened.agent_channel),
@@ -1012,7 +1013,8 @@ async def _run(app: App, stop: asyncio.Event, hangup: asyncio.Event) -> None:
                 _start(app.background, app.runs.run())
             _start(app.background, warm_up(app.models))
         _start(app.background, app.upkeep.run())
-        _start(app.background, WorkWaiting(app.database, app.clock, app.metrics).run())
+        channels = [each for each in (app.settings.agent_channel, *app.settings.desk_channels) if each]
+        _start(app.background, WorkWaiting(app.database, app.clock, app.metrics, channels).run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):
             ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}

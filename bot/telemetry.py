@@ -305,6 +305,30 @@ class Metrics:
         self._waiting_seconds = Gauge(
             "frontdesk_waiting_seconds", "For how long the oldest of them waits", ["what"], registry=self._registry
         )
+        self._posts = Gauge(
+            "frontdesk_posts_waiting",
+            "Posts that Slack has not taken yet, by channel of the team; all others are customers",
+            ["channel"],
+            registry=self._registry,
+        )
+        self._posts_seconds = Gauge(
+            "frontdesk_posts_waiting_seconds",
+            "For how long the oldest of them waits",
+            ["channel"],
+            registry=self._registry,
+        )
+        self._first_words = Histogram(
+            "frontdesk_first_words_seconds",
+            "From a message's arrival to the beginning of its answer in Slack",
+            registry=self._registry,
+            buckets=(0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 300),
+        )
+        self._database_wait = Histogram(
+            "frontdesk_database_wait_seconds",
+            "How long a transaction or a reading waits until it has a connection",
+            registry=self._registry,
+            buckets=(0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+        )
         self._loop_late = Histogram(
             "frontdesk_loop_late_seconds",
             "How late the event loop wakes up, once a second",
@@ -429,6 +453,19 @@ class Metrics:
         """So many of them wait, and the oldest for so long."""
         self._waiting.labels(what).set(number)
         self._waiting_seconds.labels(what).set(max(0.0, seconds))
+
+    def posts_wait(self, channel: str, number: int, seconds: float) -> None:
+        """So many posts wait for this channel, and the oldest for so long."""
+        self._posts.labels(channel).set(number)
+        self._posts_seconds.labels(channel).set(max(0.0, seconds))
+
+    def answer_begun(self, seconds: float) -> None:
+        """The customer sees the beginning of an answer."""
+        self._first_words.observe(max(0.0, seconds))
+
+    def database_entered(self, seconds: float) -> None:
+        """A transaction or a reading got its connection after so many seconds."""
+        self._database_wait.observe(seconds)
 
     def loop_was_late(self, seconds: float) -> None:
         """The event loop woke up so much later than it should have."""

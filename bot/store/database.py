@@ -17,6 +17,7 @@ because they are compared with times of our clock. Processes whose clocks differ
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
@@ -97,6 +98,8 @@ class Database:
         self._file = file
         self.is_new = False
         """Whether `migrate` found no file and made one."""
+        self.observe: Callable[[float], None] | None = None
+        """Called with the seconds that each transaction and reading waited for its connection, for metrics."""
 
     @asynccontextmanager
     async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
@@ -143,6 +146,7 @@ class Database:
     async def _let_in(
         self, engine: AsyncEngine, turnstile: Turnstile, *, urgent: bool
     ) -> AsyncIterator[AsyncConnection]:
+        asked = time.perf_counter()
         async with AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(turnstile.passing(urgent=urgent, seconds=POOL_TIMEOUT))
@@ -150,6 +154,8 @@ class Database:
                 raise StoreUnavailable("every connection was busy for too long") from None
             try:
                 async with _transaction(engine) as connection:
+                    if self.observe is not None:
+                        self.observe(time.perf_counter() - asked)
                     yield connection
             except (StatementError, UnicodeError, OverflowError) as error:
                 if not _is_about_data(error):

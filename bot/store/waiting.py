@@ -2,7 +2,7 @@
 
 messages      messages and presses that are not worked on to their end
 line          the open messages of customers, for the places in the line
-posts         what Slack has not taken yet
+posts         what Slack has not taken yet; `posts_by_channel` counts it for each channel
 cases         cases that nobody has claimed
 actions       changes of orders of which nobody knows whether they took effect
 dead_letters  what was set aside of late
@@ -69,6 +69,14 @@ async def posts(tx: AsyncConnection) -> Waiting:
     table = schema.outbox
     is_open = table.c.state.in_(outbox.OPEN)
     return await _waiting(tx, table, is_open, since=table.c.created_at, about=table.c.channel)
+
+
+async def posts_by_channel(tx: AsyncConnection) -> dict[str, tuple[int, float]]:
+    """Channel -> how many posts Slack has not taken yet, and since when the oldest waits."""
+    table = schema.outbox
+    counted = select(table.c.channel, func.count(), func.min(table.c.created_at))
+    rows = await tx.execute(counted.where(table.c.state.in_(outbox.OPEN)).group_by(table.c.channel))
+    return {channel: (int(number), float(since)) for channel, number, since in rows}
 
 
 async def cases(tx: AsyncConnection) -> Waiting:

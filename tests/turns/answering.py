@@ -177,7 +177,7 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
         sessions=TurnSessions(database, slack.sessions, sentences),
         posts=posts,
         leftovers=Leftovers(database, slack, clock, sentences, posts),
-        streams=AnswerStreams(database, slack, EpochReader(database), frozenset()),
+        streams=AnswerStreams(database, slack, EpochReader(database), frozenset(), clock, metrics),
         records=AnswerRecords(database, clock),
         reports=AnswerReports(database, outbox, clock, metrics),
     )

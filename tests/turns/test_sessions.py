@@ -69,6 +69,7 @@ async def test_a_streamed_answer_costs_one_call_and_is_called_after_its_question
     assert told(slack) == ["processing"]
     assert told(slack, SET_LINE) == []
     assert shown(slack, ts) == "active"
+    assert "frontdesk_first_words_seconds_count 1.0" in desk.parts.metrics.text().decode()
     assert slack.workspace.sessions[CHANNEL, ts]["title"] == BOOTS
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import Silenced
 from bot.guard.guardrails import OutputGate
@@ -12,6 +13,7 @@ from bot.slack.stream import StreamWriter, open_stream
 from bot.store import turns
 from bot.store.database import Database
 from bot.store.turns import SET_ASIDE, STANDING
+from bot.telemetry import Metrics
 from bot.turns.answers.journal import TurnJournal
 from bot.turns.answers.question import Question
 from bot.turns.ownership import EpochReader, OwnershipGuard
@@ -25,6 +27,8 @@ class AnswerStreams:
     slack: SlackClient
     epochs: EpochReader
     link_hosts: frozenset[str]
+    clock: Clock
+    metrics: Metrics
 
     @asynccontextmanager
     async def open(
@@ -35,6 +39,8 @@ class AnswerStreams:
         opened: list[str] = begun["opened"] if begun else []
 
         async def note(ts: str) -> None:
+            if not opened and name == STANDING[0]:
+                self.metrics.answer_begun(self.clock.now() - question.item.received_at)
             opened.append(ts)
             await journal.record(name, {"opened": opened})
 
