@@ -13,7 +13,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-actions bench-erase bench-search bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-actions bench-erase bench-age bench-search bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval eval-actions eval-claims eval-conversations eval-danger train-danger mutants prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
 
 help:  ## list the targets
@@ -134,7 +134,7 @@ bench-ingress: $(VENV)/.dev  ## how soon events are acknowledged, in a burst and
 bench-answer: $(VENV)/.dev  ## what an answer costs beside a floor that stores nothing, on SQLite and in a fleet (3 minutes); last line is JSON
 	@$(BIN)/python -m bench.answer
 
-bench-load: $(VENV)/.dev  ## 200 answers at once in the running product (2 minutes); last line is JSON
+bench-load: $(VENV)/.dev  ## first words at 60% of what fills a core beside a floor, then 200 answers at once (4 minutes); last line is JSON
 	@$(BIN)/python -m bench.load
 
 bench-streams: $(VENV)/.dev  ## sixty answers at once in a workspace that keeps to Slack's limits (1 minute); last line is JSON
@@ -156,6 +156,9 @@ bench-search: $(VENV)/.dev  ## how long a search among 50,000 cases takes, on SQ
 bench-erase: $(VENV)/.dev  ## erase one customer of 500,000 messages while others write, on SQLite and on Postgres (4 minutes); last line of each is JSON
 	@$(BIN)/python -m bench.erase
 	@$(BIN)/python -m bench.erase --postgres
+
+bench-age: $(VENV)/.dev  ## start, answer, Home, report, erasure and retention on 500,000 messages beside serving (8 minutes; ARGS="--messages 5000000"); last line is JSON
+	@$(BIN)/python -m bench.age $(ARGS)
 
 eval-claims: $(VENV)/.dev  ## how many true answers come through the claim guard, and how many false ones do not
 	@$(BIN)/python -m evals.claims

@@ -28,6 +28,7 @@ from bot.telemetry import configure_logging
 from demo.ports import free_port
 from local_slack.http_events import signed
 
+SERVING = "bench.serving"
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = "bench-signing-secret"  # noqa: S105  # of a server on loopback that lives for a minute
 TICK = 0.005
@@ -201,7 +202,7 @@ async def answered(
 
 @asynccontextmanager
 async def served(
-    outside: str, data: Path, extra: Mapping[str, str] | None = None, *, program: str = "bench.serving"
+    outside: str, data: Path, extra: Mapping[str, str] | None = None, *, program: str = SERVING
 ) -> AsyncIterator[Served]:
     """The product over HTTP, with Slack and the model at `outside`; it ends with the block.
 
