@@ -620,6 +620,22 @@ def test_what_the_look_ups_show_may_be_told() -> None:
     assert misses == []
 
 
+def test_each_word_of_a_shop_for_a_state_shows_that_state() -> None:
+    states = {
+        "Your order was refunded.": ("refunded", "partly refunded", "partially refunded"),
+        "Your order was cancelled.": ("cancelled", "canceled", "voided"),
+        "Your replacement was sent.": ("resent", "reshipped", "replacement_sent", "replacement shipped"),
+    }
+    misses = [
+        (text, state)
+        for text, own in states.items()
+        for state in own
+        if claim_in(text, looked_up({"order": "ORD-12345", "status": state}))
+    ]
+    assert misses == []
+    assert [text for text in states if not claim_in(text, looked_up({"order": "ORD-12345", "status": "packed"}))] == []
+
+
 def test_what_the_look_ups_do_not_show_may_not() -> None:
     table = [
         "ORD-67890 has been cancelled.",
@@ -783,6 +799,7 @@ def test_a_claim_in_disguise_is_still_one() -> None:
         if judged.stopped is None or "celled" in folded(shown):
             misses.append((sentence, shown))
     assert misses == []
+    assert folded("I have can&shy;celled it &amp; sent it") == "i have cancelled it & sent it"
 
 
 def test_everything_behind_a_claim_is_dropped() -> None:

@@ -41,6 +41,10 @@ TESTS = MappingProxyType(
         "bot/actions/policy.py": _tests("actions/test_policy", "actions/test_policy_file"),
         "bot/desk/policy.py": _tests("desk/test_policy", "desk/test_topics"),
         # Gates
+        "bot/guard/claimed_actions.py": _tests(
+            "guard/test_claims", "guard/test_claimed_actions", "guard/test_claim_patterns"
+        ),
+        "bot/guard/claims.py": _tests("guard/test_claims", "guard/test_claimed_actions", "guard/test_grounding"),
         "bot/guard/grounding.py": _tests("guard/test_grounding", "guard/test_image_numbers", "guard/test_guardrails"),
         "bot/guard/guardrails.py": _tests("guard/test_guardrails", "guard/test_grounding"),
         "bot/ingest/admission.py": _tests("ingest/test_admission"),
