@@ -102,7 +102,7 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 lock:  ## pin every dependency again (needs uv)
 	$(UV_COMPILE) pyproject.toml --group build --group demo -o requirements.lock
 	$(UV_COMPILE) pyproject.toml --extra fleet --extra otel --group build -c requirements.lock -o requirements-fleet.lock
-	$(UV_COMPILE) pyproject.toml --extra fleet --extra otel --group build --group demo --group dev -c requirements.lock -c requirements-fleet.lock -o requirements-dev.lock
+	$(UV_COMPILE) pyproject.toml --extra fleet --extra otel --extra mcp --group build --group demo --group dev -c requirements.lock -c requirements-fleet.lock -o requirements-dev.lock
 	$(UV_COMPILE) bench/peers.in -o bench/peers.txt
 	$(UV_COMPILE) bench/kb_peers.in -o bench/kb_peers.txt
 
