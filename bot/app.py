@@ -55,6 +55,7 @@ from bot.desk.escalate import leaving_cases
 from bot.desk.identity import Identities
 from bot.desk.own_words import OwnWords, instructions
 from bot.desk.rewriting import SecondLook, build_rewriter, look_for_staff
+from bot.desk.server_tools import server_tools
 from bot.desk.summing_up import build_summarizer
 from bot.desk.topics import build_topics
 from bot.desk_file.model import DeskFile
@@ -685,7 +686,7 @@ def build_desk(
         checks=settings.check_answers == "on",
         preparing=actions.preparing if actions else None,
         procedures=actions.procedures if actions else None,
-        more_tools=more_tools,
+        more_tools=(*more_tools, *server_tools(opened.shop.tool_servers if opened.shop else ())),
         bounded=bounded,
     )
     budgets = Budgets(

@@ -59,6 +59,9 @@ def configure_logging(
     logging.captureWarnings(True)
     for chatty in ("slack_sdk", "openai", "httpx", "httpx2", "aiohttp", "chromadb", "alembic"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
+    # The SDK of tool servers logs what they sent, with tracebacks. `client` is its session's logger.
+    for remote in ("mcp", "client"):
+        logging.getLogger(remote).setLevel(logging.CRITICAL)
     # Bolt warns at every start that our authorization replaces its own.
     logging.getLogger("slack_bolt").setLevel(logging.ERROR)
 

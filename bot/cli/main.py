@@ -208,6 +208,10 @@ def _add_shop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     drafting = verbs.add_parser("draft", help="propose a connector's file from an OpenAPI document")
     drafting.add_argument("document", type=Path, help="the OpenAPI document of the shop's API, JSON or YAML")
     verbs.add_parser("schema", help="print the JSON schema of a connector's file")
+    servers = verbs.add_parser("mcp", help="tool servers").add_subparsers(dest="part", required=True, metavar="VERB")
+    pins = servers.add_parser("pins", help="show what a tool server says of its tools, and what has changed")
+    pins.add_argument("name", help="the connector in `SHOP_FILE`")
+    pins.add_argument("--accept", action="store_true", help="write the definitions of the listed tools as accepted")
 
 
 def _add_copies(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from bot.actions.policy_file import read_policy
 from bot.checked_files import FileFaulty
 from bot.cli.shop_live import ask_for_nobody
+from bot.cli.shop_pins import show_pins
 from bot.cli.shop_try import NO_FILE, try_shop
 from bot.errors import ConfigurationError
 from bot.settings import Settings
@@ -19,6 +20,7 @@ from bot.shops.declared.reading import read_connector
 from bot.shops.declared.schema import json_schema
 from bot.shops.port import ShopUnavailable
 from bot.shops.shop_file import read_shop_file
+from bot.shops.tool_servers.file import McpConnector
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
@@ -30,6 +32,8 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
         case "draft":
             print(draft(read_document(given.document)), end="")
             return 0
+        case "mcp":
+            return await show_pins(given, settings)
         case "check":
             status = _check(given.file, settings)
             return status if status or not given.live else await ask_for_nobody(given.file, settings)
@@ -54,6 +58,9 @@ def _check(path: Path | None, settings: Settings) -> int:
     is_right = True
     for name, connector in file.connectors.items():
         roles = file.serves.roles_of(name)
+        if isinstance(connector, McpConnector):
+            print(f"{name}: {connector.kind}, offers {', '.join(connector.tools)}")
+            continue
         print(f"{name}: {connector.kind}, serves {', '.join(roles)}")
         if isinstance(connector, HttpConnector):
             is_right &= _check_connector(settings.shop_file.parent / connector.file, settings, roles)

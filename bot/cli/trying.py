@@ -17,6 +17,7 @@ from bot.clock import SystemClock
 from bot.conversation import Customer
 from bot.desk.own_words import OwnWords, instructions
 from bot.desk.rewriting import SecondLook, build_rewriter
+from bot.desk.server_tools import server_tools
 from bot.desk.topics import build_topics
 from bot.desk_file.model import DeskFile
 from bot.desk_file.reading import read_desk_file
@@ -80,6 +81,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
                 layout=settings.agents,
                 takes_apart=settings.compound_answers == "split",
                 checks=settings.check_answers == "on",
+                more_tools=server_tools(shop.tool_servers if shop else ()),
             )
             trial = await try_question(
                 " ".join(given.question),

@@ -26,6 +26,8 @@ from bot.shops.easypost.parcels import LIVE, open_easypost
 from bot.shops.rest import open_rest_shop
 from bot.shops.router import ParcelConnector, ShopConnector
 from bot.shops.shopify.shop import App, open_shopify
+from bot.shops.tool_servers import file as tool_server_file
+from bot.shops.tool_servers.file import McpConnector, is_reference
 from bot.store.database import Database
 
 Role = Literal["customers", "orders", "products", "parcels", "actions"]
@@ -92,7 +94,9 @@ class EasyPostConnector(Part):
     """Another address than EasyPost's, for tests. `env:NAME` names a variable with it."""
 
 
-Connector = Annotated[HttpConnector | RestConnector | ShopifyConnector | EasyPostConnector, Field(discriminator="kind")]
+Connector = Annotated[
+    HttpConnector | RestConnector | ShopifyConnector | EasyPostConnector | McpConnector, Field(discriminator="kind")
+]
 """Each kind that there is."""
 
 
@@ -103,7 +107,7 @@ def faults_of(connector: Connector, roles: Iterable[Role]) -> Iterator[tuple[Key
             if fault := address_fault(url, is_insecure=insecure):
                 yield ("url",), fault
         case ShopifyConnector(url=url, secrets=secrets):
-            if not _is_reference(url) and (fault := address_fault(url, is_insecure=False)):
+            if not is_reference(url) and (fault := address_fault(url, is_insecure=False)):
                 yield ("url",), fault
             given = {field for field, reference in secrets.items() if reference}
             if given not in ({"token"}, {"client_id", "client_secret"}):
@@ -111,17 +115,19 @@ def faults_of(connector: Connector, roles: Iterable[Role]) -> Iterator[tuple[Key
             if "orders" not in roles:
                 yield (), f"serves {', '.join(roles)}: Shopify does so for its own orders only, so it serves orders too"
         case EasyPostConnector(url=url):
-            if not _is_reference(url) and (fault := address_fault(url, is_insecure=False)):
+            if not is_reference(url) and (fault := address_fault(url, is_insecure=False)):
                 yield ("url",), fault
             if others := [role for role in roles if role != "parcels"]:
                 yield (), f"serves {', '.join(others)}: EasyPost has parcels only"
+        case McpConnector():
+            yield from tool_server_file.faults_of(connector)
         case HttpConnector():
             pass
 
 
 @asynccontextmanager
 async def open_connector(
-    connector: Connector,
+    connector: HttpConnector | RestConnector | ShopifyConnector | EasyPostConnector,
     roles: Iterable[Role],
     *,
     folder: Path,
@@ -178,6 +184,8 @@ def secrets_of(connector: Connector, *, folder: Path, environ: Mapping[str, str]
             yield from (read_secret(reference, environ) for reference in (one, other) if reference)
         case EasyPostConnector(key=one, webhook_secret=other):
             yield from (read_secret(reference, environ) for reference in (one, other) if reference)
+        case McpConnector(secrets=references):
+            yield from (read_secret(reference, environ) for reference in references.values())
 
 
 def webhook_of(connector: Connector, *, environ: Mapping[str, str]) -> tuple[WebhookSender, str] | None:
@@ -192,7 +200,7 @@ def webhook_of(connector: Connector, *, environ: Mapping[str, str]) -> tuple[Web
 def is_unprotected(connector: Connector, *, folder: Path) -> bool:
     """Whether it is allowed plain HTTP to another machine. Raises ConfigurationError if its file has a fault."""
     match connector:
-        case RestConnector(insecure=insecure):
+        case RestConnector(insecure=insecure) | McpConnector(insecure=insecure):
             return insecure
         case HttpConnector(file=name):
             return read_connector(folder / name).insecure
@@ -215,13 +223,9 @@ def _read(fields: Mapping[str, str | None], environ: Mapping[str, str], *, place
     found, faults = {}, []
     for name, text in fields.items():
         try:
-            found[name] = read_secret(text, environ) if text and _is_reference(text) else text or ""
+            found[name] = read_secret(text, environ) if text and is_reference(text) else text or ""
         except (OSError, ValueError):
             faults.append(f"{place}: {text} is missing, empty or not readable")
     if faults:
         raise ConfigurationError(faults)
     return found
-
-
-def _is_reference(text: str) -> bool:
-    return text.startswith(("env:", "file:/"))

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar, get_args
@@ -34,6 +34,7 @@ from bot.shops.actions import (
 from bot.shops.lookups import DEADLINE, numbers_of, within
 from bot.shops.port import Order, Parcel, ParcelBackend, PaymentMethod, Product, ShopRefuses, ShopUnavailable
 from bot.shops.quoting import OF_NO_ORDER
+from bot.shops.tool_servers.server import ToolServer
 from bot.shops.wire import TRACKING_NUMBER
 
 logger = logging.getLogger(__name__)
@@ -131,8 +132,12 @@ class ConnectorFault:
 class RoutedShop:
     """Implements Shop."""
 
-    def __init__(self, routes: Routes, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, routes: Routes, *, tool_servers: Sequence[ToolServer] = (), now: Callable[[], float] = time.monotonic
+    ) -> None:
         self.routes = routes
+        self.tool_servers = tuple(tool_servers)
+        """They serve nothing of the shop. The assistant calls their tools beside it."""
         self.observe: Observer | None = None
         """Called after each call of a connector, for metrics."""
         self._now = now
@@ -234,7 +239,8 @@ class RoutedShop:
 
     async def check(self) -> list[ConnectorFault]:
         """What is wrong with each connector. All are asked at once."""
-        found = await asyncio.gather(*(_check(name, each) for name, each in self.routes.all().items()))
+        asked: dict[str, Connector] = {**self.routes.all(), **{each.name: each for each in self.tool_servers}}
+        found = await asyncio.gather(*(_check(name, each) for name, each in asked.items()))
         return [fault for faults in found for fault in faults]
 
     def faults(self) -> list[str]:
@@ -244,7 +250,7 @@ class RoutedShop:
             f"the shop's connector {name}: {why}"
             for name, (why, at) in self._faults.items()
             if now - at < FAULT_SECONDS
-        ]
+        ] + [fault for server in self.tool_servers for fault in server.faults()]
 
     def _as_seen_by(self, name: str, order: Order | None) -> Order | None:
         """The order for a connector. Internal ids and revisions mean something only where they come from."""

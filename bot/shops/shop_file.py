@@ -19,6 +19,8 @@ from bot.shops.connectors import Connector, Role, WebhookSender, open_connector
 from bot.shops.declared.reading import SETTING
 from bot.shops.quoting import OF_NO_ORDER
 from bot.shops.router import Route, RoutedShop, Routes
+from bot.shops.tool_servers.file import McpConnector
+from bot.shops.tool_servers.server import ToolServer, open_tool_server
 from bot.store.database import Database
 
 SIZE_LIMIT = 65_536
@@ -73,25 +75,25 @@ async def open_shop_file(
     """
     file = read_shop_file(path)
     opened: dict[str, Any] = {}
+    tool_servers: list[ToolServer] = []
     faults: list[str] = []
     async with AsyncExitStack() as stack:
         for name, connector in file.connectors.items():
-            place = f"{SETTING}: {path}: {name}"
-            opening = open_connector(
-                connector,
-                file.serves.roles_of(name),
-                folder=path.parent,
-                environ=environ,
-                place=place,
-                database=database,
-            )
+            place, roles, folder = f"{SETTING}: {path}: {name}", file.serves.roles_of(name), path.parent
             try:
+                if isinstance(connector, McpConnector):
+                    serving = open_tool_server(name, connector, folder=folder, environ=environ, place=place)
+                    tool_servers.append(await stack.enter_async_context(serving))
+                    continue
+                opening = open_connector(
+                    connector, roles, folder=folder, environ=environ, place=place, database=database
+                )
                 opened[name] = await stack.enter_async_context(opening)
             except ConfigurationError as error:
                 faults += error.faults
         if faults:
             raise ConfigurationError(faults)
-        yield RoutedShop(_routes(file.serves, opened))
+        yield RoutedShop(_routes(file.serves, opened), tool_servers=tool_servers)
 
 
 def _routes(serves: Serves, opened: Mapping[str, Any]) -> Routes:
@@ -153,7 +155,10 @@ def _check(file: ShopFile) -> Iterator[tuple[KeyPath, str]]:
             yield ("serves", *path), f"is about the customer, so {serves.customers} serves it"
     for name, connector in file.connectors.items():
         roles = serves.roles_of(name)
-        if not roles:
+        if isinstance(connector, McpConnector):
+            if roles:
+                yield ("connectors", name), f"offers tools, and cannot serve {', '.join(roles)}"
+        elif not roles:
             yield ("connectors", name), "serves nothing"
             continue
         for path, fault in connectors.faults_of(connector, roles):
@@ -169,6 +174,7 @@ _FORMAT = FileFormat(
         "connectors": "connectors: {store: {kind: http, file: store.http.yml}}",
         "serves": "serves: {customers: store, orders: store, products: store, parcels: store}",
         "serves.actions": "actions: {default: store}",
+        "connectors.tools": 'tools: {stock_of: {as: look_up, title: "Checking stock", private: false}}',
     },
     check=_check,
 )

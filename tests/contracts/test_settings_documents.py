@@ -14,6 +14,7 @@ EXAMPLE = re.compile(r"^(# )?([A-Z][A-Z_]+)=(.*)$", re.MULTILINE)
 
 READS_THE_ENVIRONMENT = {
     "bot/cli/main.py",
+    "bot/cli/shop_pins.py",
     "bot/cli/shop_try.py",
     "bot/integrations.py",
     "knowledge/build/process.py",

@@ -30,6 +30,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli/rehearsal.py",
     "bot/cli/shop.py",
     "bot/cli/shop_live.py",
+    "bot/cli/shop_pins.py",
     "bot/cli/shop_try.py",
     "bot/cli/trying.py",
     "bot/cli/erase.py",
