@@ -65,7 +65,7 @@ async def open_session(target: Target) -> AsyncIterator["SdkSession"]:
         transport, read_timeout_seconds=target.seconds, message_handler=session.hear, cache=None
     ) as client:
         session.client = client
-        listening = asyncio.create_task(_listen(client, session.changed))
+        listening = asyncio.create_task(_listen(client))
         try:
             yield session
         finally:
@@ -135,12 +135,12 @@ def _translated() -> Iterator[None]:
         raise Lost(f"the connection ended ({type(error).__name__})") from error
 
 
-async def _listen(client: Client, changed: asyncio.Event) -> None:
-    """Hear of changes from servers that tell them only to who asks. Without it, the tools are read now and then."""
+async def _listen(client: Client) -> None:
+    """Ask a server to tell of changes, which `hear` notes. Without it, the tools are read now and then."""
     try:
         async with client.listen(tools_list_changed=True) as subscription:
             async for _ in subscription:
-                changed.set()
+                pass
     except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError, RuntimeError) as error:
         logger.debug("a tool server does not tell of changes", extra={"error": type(error).__name__})
 
