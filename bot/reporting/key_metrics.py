@@ -38,7 +38,7 @@ def key_metrics(report: Report, *, open_now: int, open_before: int) -> list[KeyM
         KeyMetric(
             "Resolved without people",
             _resolved(whole).words,
-            f"{resolution.settled:,} conversations{pending}",
+            f"{_counted(resolution.settled, 'conversation')}{pending}",
             _change(_resolved(whole), _resolved(before) if before else None),
         ),
         KeyMetric(
@@ -50,10 +50,15 @@ def key_metrics(report: Report, *, open_now: int, open_before: int) -> list[KeyM
         KeyMetric(
             "CSAT",
             _satisfied(whole).words,
-            f"4 or 5 of 5, {people.scored:,} scores",
+            f"4 or 5 of 5, {_counted(people.scored, 'score')}",
             _change(_satisfied(whole), _satisfied(before) if before else None),
         ),
-        KeyMetric("Open now", f"{open_now:,}", "cases", _change(_count(open_now), _count(open_before))),
+        KeyMetric(
+            "Open now",
+            f"{open_now:,}",
+            "cases" if open_now != 1 else "case",
+            _change(_count(open_now), _count(open_before)),
+        ),
     ]
 
 
@@ -82,6 +87,10 @@ def _satisfied(figures: PeriodMetrics) -> Reading:
 
 def _count(number: int) -> Reading:
     return Reading(number, f"{number:,}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _change(now: Reading, before: Reading | None) -> str:
