@@ -44,5 +44,5 @@ def _status(roots: dict[Audience, Path], settings: Settings, *, problems: bool) 
             told.append(status_texts.problems(LeftOut.load(root), audience=audience))
             continue
         status = read_status(root, embedder=recipe_of(settings).name, chroma_url=settings.chroma_url or "")
-        told.append(status_texts.status(status, audience=audience, now=time.time()))
+        told.append(status_texts.status(status, audience=audience, now=time.time(), in_full=True))
     return "\n\n".join(told)

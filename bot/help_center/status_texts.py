@@ -63,10 +63,12 @@ def status(
     now: float,
     failure: str | None = None,
     among: Sequence[str] = (),
+    in_full: bool = False,
 ) -> str:
     """The generation that serves, how old it is, what it was read from, and what is wrong with it.
 
-    `among` are lines about what other machines serve.
+    `among` are lines about what other machines serve. `in_full` adds what only the people who run Frontdesk need: where
+    sources are, the embedder with its thresholds, and where its vectors are.
     """
     lines = [f"*{BASE[audience]}*"]
     if status.generation is None:
@@ -78,14 +80,12 @@ def status(
         f"{status.documents:,} documents, {status.chunks:,} passages, "
         f"built {moment(built.timestamp())} ({_age(now - built.timestamp())})"
     )
-    lines += [_source(source, status.notices) for source in status.sources[:SOURCES_SHOWN]]
+    lines += [_source(source, status.notices, in_full=in_full) for source in status.sources[:SOURCES_SHOWN]]
     if len(status.sources) > SOURCES_SHOWN:
         lines.append(f"… and {len(status.sources) - SOURCES_SHOWN} more sources")
     lines += _left_out(status.left_out.quarantined)
     lines += _passed_over(status.left_out.passed_over)
-    thresholds = f"answer threshold {status.threshold:.2f}, perhaps from {status.perhaps_threshold:.2f}"
-    lines.append(f"Embedder `{escape(status.embedder)}`, {thresholds}")
-    lines.append(f"Vectors on the Chroma server {escape(status.server)}" if status.server else "Vectors on disk")
+    lines += _search(status) if in_full else []
     before = f"generation {status.previous}" if status.previous is not None else "nothing (no older generation is kept)"
     lines.append(f"`/kb rollback` goes back to {before}")
     if status.building:
@@ -261,9 +261,17 @@ def _secrets(found: Sequence[Notice], *, audience: Audience) -> list[str]:
     return lines
 
 
-def _source(source: IndexedSource, notices: Sequence[Notice]) -> str:
+def _search(status: Status) -> list[str]:
+    """How it is searched."""
+    thresholds = f"answer threshold {status.threshold:.2f}, perhaps from {status.perhaps_threshold:.2f}"
+    where = f"Vectors on the Chroma server {escape(status.server)}" if status.server else "Vectors on disk"
+    return [f"Embedder `{escape(status.embedder)}`, {thresholds}", where]
+
+
+def _source(source: IndexedSource, notices: Sequence[Notice], *, in_full: bool) -> str:
     name = source.name or Path(source.path).name or source.path
-    line = f"• `{escape(name)}`: {counted(source.documents, 'document')} from {escape(source.path)}"
+    line = f"• `{escape(name)}`: {counted(source.documents, 'document')}"
+    line += f" from {escape(source.path)}" if in_full else ""
     by_kind, by_document = Counter[str](), Counter[str]()
     for notice in notices:
         if notice.origin == source.name and notice.is_hidden:

@@ -86,16 +86,14 @@ def gaps(
     head = "Not answered, or not helpfully," if any(gap.ratings for gap in found) else "Not answered"
     lines = [f"*{head} in {within}*: {counted(total, 'question')} about {counted(len(found), 'topic')}"]
     if not by_meaning:
-        lines.append(
-            ":warning: Only identical questions are counted together: the embedder gives no vectors right now."
-        )
+        lines.append(":warning: Only identical questions are counted together right now.")
     for gap in found[:GAPS_SHOWN]:
         asked = f"*{gap.times}x*, {counted(gap.people, 'person', 'people')}, last {moment(gap.last)}"
         lines.append(f"• {asked}: {escape(gap.example)}")
         if gap.ratings:
             lines.append(f"   Answered, but not helpful: {why_not_helpful(gap.ratings)}")
         if hit := nearest.get(gap.example):
-            lines.append(f"   Nearest page: *{escape(place(hit))}*, `{escape(hit.source)}` (score {hit.score:.2f})")
+            lines.append(f"   Nearest page: {_linked(hit)} (score {hit.score:.2f})")
         if case := next((answered[thread] for thread in gap.threads if thread in answered), ""):
             lines.append(f"   A person answered this in {case}: `/kb suggest {case}` makes an article from that.")
     if len(found) > GAPS_SHOWN:
@@ -121,6 +119,12 @@ def among(status: Status, replication: ReplicationStatus) -> list[str]:
     if len(replication.machines) > 1:
         return [f"Contents `{replication.content[:HASH]}` on all {len(replication.machines)} machines"]
     return []
+
+
+def _linked(hit: Hit) -> str:
+    """A page, as a link if customers can open it."""
+    title = escape(place(hit))
+    return f"*<{hit.url}|{title}>*" if hit.url.startswith(("https://", "http://")) else f"*{title}*"
 
 
 def _hit(hit: Hit) -> str:
