@@ -37,6 +37,7 @@ from bot.agent.endpoints import Models
 from bot.agent.tools import Tool
 from bot.cases.assignment import Assignment
 from bot.cases.availability import Availability
+from bot.cases.bulk import Bulk
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
@@ -358,6 +359,7 @@ async def open_app(
                 metrics=metrics,
                 search=CaseSearch(opened.me, database, settings.targets.hours, cases.staff, opened.desk.current),
                 fix_lists=fix_lists,
+                bulk=Bulk(cases.cases, cases.assignment, cases.staff),
                 library=help_center.library,
                 refreshes=Refreshes(help_center.library, slack.chat),
                 articles=help_center.articles,

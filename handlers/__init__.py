@@ -10,6 +10,7 @@ commands   /kb
 frontdesk  /frontdesk
 fixing     the buttons of the list of things to fix
 feedback   "Helpful" or not, and the score after a person
+bulk       several cases at once
 search     the search for cases
 home       the app's own tabs
 http       signed events over HTTP, health, metrics
@@ -19,6 +20,7 @@ from slack_bolt.async_app import AsyncApp
 
 from handlers import (
     actions,
+    bulk,
     commands,
     dialogs,
     feedback,
@@ -43,6 +45,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     dialogs.register(app, desk)
     learning.register(app, desk)
     feedback.register(app, desk)
+    bulk.register(app, desk)
     search.register(app, desk)
     shortcuts.register(app, desk)
     commands.register(app, desk)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.actions.dialogs import CHOOSE, DIALOGS, ActionDialogs, ChangeDialogs, Opener
+from bot.cases.bulk import Bulk
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
@@ -62,6 +63,7 @@ class Desk:
     metrics: DeskMetrics
     search: CaseSearch
     fix_lists: FixLists
+    bulk: Bulk
     library: Library
     refreshes: Refreshes
     articles: Articles

@@ -21,6 +21,8 @@ from handlers.payloads import ViewSubmission, parse_about
 Ack = Callable[[], Awaitable[None]]
 AckWith = Callable[..., Awaitable[None]]
 """An acknowledgement that can show another dialog."""
+CHOOSE_CASES = "choose.cases"
+"""The dialog in which staff choose several cases. handlers/bulk.py answers it at once."""
 SEARCH = "submit.search"
 """The dialog that asks what to search for. handlers/search.py answers it at once."""
 SHOP_SECONDS = 1.5
@@ -78,7 +80,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
             case view:
                 await ack(response_action="update", view=view)
 
-    for callback_id in SUBMISSIONS - {CHOOSE, CHOOSE_REPLY, SEARCH}:
+    for callback_id in SUBMISSIONS - {CHOOSE, CHOOSE_CASES, CHOOSE_REPLY, SEARCH}:
         app.view(callback_id)(store_submission)
 
 

@@ -124,11 +124,12 @@ async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str | Card:
         reads = command.verb not in ("pause", "resume", "away", "back")
         if not await desk.is_first(body["trigger_id"], user=user, channel=body["channel_id"], reads=reads):
             return ""
+        chooses = body["channel_id"] in desk.staff.channels
         match command.verb:
             case "cases":
-                return await overview.cases(command.words, user=user, at=desks, tag=command.tag)
+                return await overview.cases(command.words, user=user, at=desks, tag=command.tag, chooses=chooses)
             case "search":
-                return await desk.search.page(Place(command.words), user=user, at=desks)
+                return await desk.search.page(Place(command.words), user=user, at=desks, chooses=chooses)
             case "fix":
                 # What is to fix is looked up in the help pages, which takes its time.
                 desk.start(show_list(desk, body, desks))

@@ -35,10 +35,10 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if not desks:
             await desk.refuse(channel, user, thread_ts=None)
             return
-        card = await found(desk, read_place(chosen(action)), user=user, at=desks)
+        card = await found(desk, read_place(chosen(action)), user=user, at=desks, channel=channel)
         address = body.get("response_url") or ""
-        if not await desk.chat.respond(address, text=card.text, blocks=card.blocks, replace=True):
-            await desk.chat.post_ephemeral(channel, user, text=card.text, blocks=card.blocks)
+        if not await desk.chat.respond(address, text=card.text, blocks=card.blocks or None, replace=True):
+            await desk.chat.post_ephemeral(channel, user, text=card.text, blocks=card.blocks or None)
 
     @app.action("queue.search")
     async def ask(ack: Ack, body: BlockActions, action: Action) -> None:
@@ -58,17 +58,17 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await desk.refuse(channel, user, thread_ts=None)
             return
         place = Place(typed_as(filled_in(body["view"]["state"]["values"])))
-        card = await found(desk, place, user=user, at=desks)
-        await desk.chat.post_ephemeral(channel, user, text=card.text, blocks=card.blocks)
+        card = await found(desk, place, user=user, at=desks, channel=channel)
+        await desk.chat.post_ephemeral(channel, user, text=card.text, blocks=card.blocks or None)
 
     for action_id in (search_cards.NEXT, search_cards.PREVIOUS):
         app.action(action_id)(turn)
 
 
-async def found(desk: Desk, place: Place, *, user: str, at: Desks) -> Card:
+async def found(desk: Desk, place: Place, *, user: str, at: Desks, channel: str) -> Card:
     """What the person sees of the cases at these desks."""
     try:
-        return await desk.search.page(place, user=user, at=at)
+        return await desk.search.page(place, user=user, at=at, chooses=channel in desk.staff.channels)
     except StoreUnavailable as error:
         logger.warning("cases could not be searched", extra={"reason": str(error)})
         return Card(NO_DATABASE, ())

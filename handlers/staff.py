@@ -13,6 +13,7 @@ from bot.actions.dialogs import DIALOGS as OF_ACTIONS
 from bot.cases.buttons import BUTTONS, SUBMISSIONS, Button
 from bot.cases.dialogs import DIALOGS
 from bot.errors import StoreUnavailable
+from bot.slack.blocks import Card
 from bot.turns.interactions.replies import interaction_thread
 from bot.views.queue_cards import VIEWS
 from handlers.actions import in_its_lane, log_unknown, read_interaction
@@ -50,11 +51,12 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if await desk.admits(chosen) and view in VIEWS:
             at = desk.staff.desk_in(channel)
             try:
-                text = await desk.overview.cases(view, user=chosen.author, at=at)
+                card = await desk.overview.cases(view, user=chosen.author, at=at, chooses=True)
             except StoreUnavailable:
-                text = "The database isn't answering right now. Try again in a minute."
-            if not await desk.chat.respond(body.get("response_url") or "", text=text):
-                await desk.chat.post_ephemeral(channel, chosen.author, text=text)
+                card = Card("The database isn't answering right now. Try again in a minute.", ())
+            blocks = card.blocks or None
+            if not await desk.chat.respond(body.get("response_url") or "", text=card.text, blocks=blocks):
+                await desk.chat.post_ephemeral(channel, chosen.author, text=card.text, blocks=blocks)
 
     for action_id in {button.action_id for button in BUTTONS.values() if _is_pressed_here(button)}:
         app.action(action_id)(press)

@@ -69,12 +69,12 @@ class Assignment:
     """How long somebody is away before a customer no longer waits for them, in minutes of open desk."""
     alerts: Alerts = field(default_factory=Alerts)
 
-    async def assign(self, ref: str, by: str, *, to: str, note: str = "") -> Case:
+    async def assign(self, ref: str, by: str, *, to: str, note: str = "", version: int | None = None) -> Case:
         """Give the case to the person `to`, who reads the `note`. The customer is told who answers from now on.
 
         Raises:
             NotAtDesk: They are not staff at the case's desk.
-            MovedOn: They have the case already, or it is not open.
+            MovedOn: They have the case already, it is not open, or it has another version than the one that is given.
             SlackRefused, SlackUnanswered: Slack does not say who is staff.
         """
         async with self.stepping.database.transaction() as tx:
@@ -88,7 +88,7 @@ class Assignment:
         direct = None if to == by else await self._direct(to)
         stepping = self.stepping
         async with stepping.database.transaction() as tx:
-            before = await current_case(tx, ref)
+            before = await current_case(tx, ref, version=version)
             if stepping.messages.desk(before) != desk:
                 # It was transferred since Slack was asked.
                 raise MovedOn(before)
@@ -121,9 +121,7 @@ class Assignment:
         """Put the case back, unless it has changed since it had the `version`."""
         stepping = self.stepping
         async with stepping.database.transaction() as tx:
-            before = await current_case(tx, ref)
-            if version not in (None, before.version):
-                raise MovedOn(before)
+            before = await current_case(tx, ref, version=version)
             case = await stepping.change(
                 tx,
                 before,

@@ -29,6 +29,7 @@ end_erased    The customer's data is erased.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from bot.cases import case as steps
 from bot.cases.case import MovedOn, Priority
@@ -190,11 +191,11 @@ class Cases:
             found = await cases.find_open_of(tx, case.thread.team, case.customer)
         return [each for each in found if _fits(case, each)]
 
-    async def merge(self, ref: str, user: str, *, into: str) -> Case:
+    async def merge(self, ref: str, user: str, *, into: str, version: int | None = None) -> Case:
         """People continue the case in another one of the same customer, who is told once.
 
         Raises:
-            MovedOn: One of the cases is no longer open.
+            MovedOn: One of the cases is no longer open, or the case has another version than the one that is given.
             UnknownCase: There is no such case, or `into` is not one of `mergeable`.
         """
         async with self.stepping.database.transaction() as tx:
@@ -204,7 +205,7 @@ class Cases:
             target = await the_case(tx, into)
             if not _fits(both[0], target):
                 raise UnknownCase(into[:20])
-            before = await current_case(tx, ref)
+            before = await current_case(tx, ref, version=version)
             case = await self.stepping.change(
                 tx, before, user, "merged", lambda case, now: steps.merge(case, target, now=now), into=target.ref
             )
@@ -225,12 +226,13 @@ class Cases:
         cause: str = "",
         tags: Collection[str] | None = None,
         suggest: bool = False,
+        version: int | None = None,
     ) -> Case:
         """The matter is settled, and the assistant answers from now on.
 
         `outcome` and `cause` are what the person chose: an outcome that the desk has, and a cause or nothing. Without a
         cause, the one that its tags say. `tags` are None if the person was not asked for them. `suggest` records that
-        staff want the answer in the help pages.
+        staff want the answer in the help pages. With a `version`, a case that has another one stays as it is.
         """
         name, desk = await name_of(self.directory, user), self.messages.desk_file()
         chosen = None if tags is None else self._known_tags(tags)
@@ -245,6 +247,7 @@ class Cases:
             "resolved",
             resolve,
             say=lambda case: self.messages.resolved(case, by=user, name=name),
+            start=partial(current_case, version=version),
             note=f"They closed the case: {staff_cards.outcomes_of(desk)[outcome].lower()}.",
             outcome=outcome,
             cause=cause,
@@ -290,13 +293,17 @@ class Cases:
             say=lambda case: self.messages.reopened(case, wrote=wrote),
         )
 
-    async def mark_spam(self, ref: str, user: str) -> Case:
-        """The team won't reply, and the customer is told. The assistant answers from now on."""
+    async def mark_spam(self, ref: str, user: str, *, version: int | None = None) -> Case:
+        """The team won't reply, and the customer is told. The assistant answers from now on.
+
+        With a `version`, a case that has another one stays as it is.
+        """
         return await self.stepping.step(
             ref,
             user,
             "spam",
             lambda case, now: steps.mark_spam(case, now=now),
+            start=partial(current_case, version=version),
             note="The team closed it without an answer, as spam.",
         )
 
@@ -313,8 +320,11 @@ class Cases:
             priority=priority,
         )
 
-    async def tag(self, ref: str, user: str, tags: Collection[str]) -> Case:
-        """Give the case these tags of the desk file, in place of those that it has. The same again changes nothing."""
+    async def tag(self, ref: str, user: str, tags: Collection[str], *, version: int | None = None) -> Case:
+        """Give the case these tags of the desk file, in place of those that it has. The same again changes nothing.
+
+        With a `version`, a case that has another one stays as it is.
+        """
         chosen, case = self._known_tags(tags), await self.find(ref)
         if case.is_open and case.tags == chosen:
             return case
@@ -324,7 +334,7 @@ class Cases:
             "tagged",
             lambda case, now: steps.tag(case, chosen),
             say=lambda case: self.messages.announce("marked", case),
-            start=held_case,
+            start=partial(current_case, version=version),
             tags=" ".join(chosen),
         )
 

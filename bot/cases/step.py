@@ -52,9 +52,11 @@ async def held_case(tx: Transaction, ref: str) -> Case:
     return await the_case(tx, ref)
 
 
-async def current_case(tx: Transaction, ref: str) -> Case:
-    """Like `held_case`, but raises MovedOn if the thread has another open case by now."""
+async def current_case(tx: Transaction, ref: str, *, version: int | None = None) -> Case:
+    """Like `held_case`, but raises MovedOn if the thread has another open case by now, or the case another version."""
     case = await held_case(tx, ref)
+    if version not in (None, case.version):
+        raise MovedOn(case)
     other = await cases.find_open(tx, case.thread)
     if other is not None and other.id != case.id:
         raise MovedOn(case if case.state == cases.MERGED else other)

@@ -67,8 +67,11 @@ class CaseSearch:
     desk_file: Callable[[], DeskFile] = DeskFile
     """The desk file in force."""
 
-    async def page(self, place: Place, *, user: str, at: Desks) -> Card:
-        """A page of the cases of these desks that fit what the user has typed, or what is wrong with it."""
+    async def page(self, place: Place, *, user: str, at: Desks, chooses: bool = False) -> Card:
+        """A page of the cases of these desks that fit what the user has typed, or what is wrong with it.
+
+        With `chooses`, it has the button to change several of them.
+        """
         try:
             terms = read_terms(place.text, user=user, tags=self.desk_file().cases.tags, hours=self.hours)
         except NotUnderstood as error:
@@ -88,6 +91,7 @@ class CaseSearch:
             typed=place.text,
             number=len(place.behind) + 1,
             most=MAX_PAGES,
+            chooses=chooses,
             links=links_to(cards, self.me),
             following="" if found.then is None else str(place.next(found.then)),
             previous="" if previous is None else str(previous),

@@ -23,7 +23,7 @@ from bot.store import audit, case_lists, pauses
 from bot.store.case_lists import Desks
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
-from bot.views.queue_cards import VIEWS, line
+from bot.views.queue_cards import VIEWS, line, listed
 
 MAX_FOUND_CASES = 20
 MAX_LISTED = 1_000
@@ -44,21 +44,24 @@ class Overview:
     desk_file: Callable[[], DeskFile] = DeskFile
     """The desk file in force."""
 
-    async def cases(self, view: str, *, user: str, at: Desks, tag: str = "") -> str:
-        """A list of the cases of these desks. `view` is a key of VIEWS. `tag` narrows it to the cases that have it."""
+    async def cases(self, view: str, *, user: str, at: Desks, tag: str = "", chooses: bool = False) -> Card:
+        """A list of the cases of these desks. `view` is a key of VIEWS. `tag` narrows it to the cases that have it.
+
+        With `chooses`, it has the button to change several of them.
+        """
         tags = self.desk_file().cases.tags
         if tag and tag not in tags:
-            return _unknown_tag(tag, tags)
+            return Card(_unknown_tag(tag, tags), ())
         async with self.database.reading() as tx:
             found = await case_lists.of_view(
                 tx, view, user=user, at=at, today=self.hours.midnight(self.clock.now()), tag=tag, limit=MAX_LISTED
             )
             lines = await self._lines(tx, found[:MAX_FOUND_CASES])
         if not found:
-            return f"No cases ({VIEWS[view].lower()}{f', {escape(tags[tag].label)}' if tag else ''})."
+            return Card(f"No cases ({VIEWS[view].lower()}{f', {escape(tags[tag].label)}' if tag else ''}).", ())
         more = [f"and {len(found) - MAX_FOUND_CASES} more"] if len(found) > MAX_FOUND_CASES else []
         heading = f"*{VIEWS[view]}*" + (f" · {escape(tags[tag].label)}" if tag else "")
-        return "\n".join([heading, *lines, *more])
+        return listed(heading, lines, more=more, cases=found[:MAX_FOUND_CASES] if chooses else ())
 
     async def pause(self, channel: str, *, user: str) -> str:
         """Make the assistant silent in a channel. A customer who asks for a person there still gets one."""

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from bot.desk_file.model import MAX_TAGS, DeskFile, Tag
 from bot.shops.actions import ActionKind, Reason
 from bot.shops.port import Address, Money, Order, OrderLine, PaymentMethod, Variant, minor_digits
-from bot.slack.blocks import Block, capped, context, plain, section
+from bot.slack.blocks import Block, capped, context, one_line, plain, section
 from bot.slack.mrkdwn import escape
 from bot.store.actions import Action
 from bot.store.cases import Case
@@ -216,6 +216,80 @@ def search(*, about: str, tags: Mapping[str, Tag]) -> Block:
         _date("until", "Opened until"),
         about=about,
     )
+
+
+BULK = {
+    "tag": ("Add tags", "to tag", "Tagged"),
+    "assign": ("Assign to a colleague", "to assign", "Assigned"),
+    "resolve": ("Resolve", "to resolve. Each customer is told, and asked for a rating", "Resolved"),
+    "merge": ("Merge into one", "to merge into one of them. Their customer is told", "Merged"),
+    "spam": ("Close as spam", "to close as spam. Each customer is told that the team won't reply", "Closed as spam"),
+}
+"""What can be done with several cases -> its words as a choice, before it happens, and after."""
+
+
+def choose_cases(cases: Sequence[Case], *, has_tags: bool, about: str) -> Block:
+    """Choose which `cases` of a list to change, and `what` to do with them: a key of BULK."""
+    words = "Take out the cases that stay as they are. The next step shows how many change."
+    listed = {case.ref: f"{case.ref} · {case.title}" for case in cases}
+    what = {name: choice for name, (choice, _, _) in BULK.items() if has_tags or name != "tag"}
+    return _modal(
+        "choose.cases",
+        "Change cases",
+        "Next",
+        context(words),
+        {**_several("cases", "Cases", listed, chosen=listed, most=len(listed)), "optional": False},
+        _select("what", "What should happen?", what, optional=False),
+        about=about,
+    )
+
+
+def change_cases(what: str, cases: Sequence[Case], *, left: Mapping[str, str], desk: DeskFile, about: str) -> Block:
+    """Say how many cases change, and ask for the rest: `outcome` and `cause`, `person`, `tags`, or `into`.
+
+    `left` are the chosen cases that stay as they are, with the reason.
+    """
+    choice, before, _ = BULK[what]
+    count = f"*{len(cases)} {'case' if len(cases) == 1 else 'cases'}* {before}."
+    lines = [f"• {each.ref} · {one_line(each.title, 80)} · {one_line(each.customer_name, 40)}" for each in cases]
+    kept = [f"Left as they are: {', '.join(f'{ref} ({why})' for ref, why in left.items())}"] if left else []
+    return _modal(
+        "submit.cases",
+        choice,
+        f"{choice.split()[0]} {len(cases)}",
+        section("\n".join([count, *lines])),
+        *map(context, [*kept, "A case that changes before you press the button is left, too."]),
+        *_asked_of_all(what, cases, desk),
+        about=about,
+    )
+
+
+def _asked_of_all(what: str, cases: Sequence[Case], desk: DeskFile) -> list[Block]:
+    match what:
+        case "resolve":
+            outcome = _radio("outcome", "How did they end?", outcomes_to_choose(desk), present="solved")
+            return [outcome, _select("cause", "What were they about?", causes_of(desk))]
+        case "assign":
+            # Without a note: the erasure of a customer could not find one about several cases.
+            return [_person("person", "Who gets them?", optional=False)]
+        case "tag":
+            return [{**_tag_menu(desk, ()), "optional": False}]
+        case "merge":
+            listed = {case.ref: f"{case.ref} · {case.title}" for case in cases}
+            return [_select("into", "Merge into which case?", listed, optional=False)]
+    return []
+
+
+def changed_cases(what: str, done: Sequence[str], left: Mapping[str, str], *, into: str = "") -> str:
+    """For the person who changed several cases: which ones changed, and why the others did not.
+
+    `into` is the case that they were merged into.
+    """
+    _, _, after = BULK[what]
+    after += f" into {escape(into)}" if into else ""
+    changed = f"{after}: {', '.join(done)}." if done else "No case was changed."
+    kept = f" Left as they are: {', '.join(f'{ref} ({why})' for ref, why in left.items())}." if left else ""
+    return changed + kept
 
 
 def merge(case: Case, *, others: Sequence[Case], about: str) -> Block:

@@ -24,7 +24,7 @@ VIEWS = {
     "all": "All open",
 }
 """The lists of cases that staff can choose -> their names."""
-NEXT, FILTER, SEARCH = "queue.next", "queue.filter", "queue.search"
+NEXT, FILTER, SEARCH, CHOOSE = "queue.next", "queue.filter", "queue.search", "queue.choose"
 SINCE = {
     "waiting": "asked {ago}",
     "out_of_hours": "asked {ago}, desk closed",
@@ -101,6 +101,23 @@ def line(case: Case, link: str) -> str:
     about = f"{one_line(case.title, 100)} · {one_line(case.customer_name, 60)}"
     turn = f" · {stage(case)}" if case.state == "human" else ""
     return f"{mark} *{ref}* {about}{who} · {moment(case.since, SINCE[case.state])}{turn}"
+
+
+def listed(heading: str, lines: Sequence[str], *, more: Sequence[str], cases: Sequence[Case]) -> Card:
+    """A list of cases for one person: a heading, a line for each, and what follows.
+
+    `cases` are those that the person can change there. With an open one among them, it has the button for it.
+    """
+    blocks = [section("\n".join(lines[at : at + LINES_A_BLOCK])) for at in range(0, len(lines), LINES_A_BLOCK)]
+    buttons = choose_buttons(cases)
+    shown = (section(heading), *blocks, *map(context, more), *([actions(*buttons)] if buttons else []))
+    return Card("\n".join([heading, *lines, *more]), shown)
+
+
+def choose_buttons(cases: Sequence[Case]) -> list[Block]:
+    """The button to choose some of the cases that are shown, and to change them. None if none is open."""
+    ids = [str(case.id) for case in cases if case.is_open]
+    return [button(CHOOSE, "Choose cases…", " ".join(ids))] if ids else []
 
 
 def overdue_together(

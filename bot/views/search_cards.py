@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.slack.blocks import Card, actions, button, context, moment, one_line, section
 from bot.store.case_search import FoundCases
-from bot.views.queue_cards import line
+from bot.views.queue_cards import choose_buttons, line
 
 _MENTION = re.compile(r"&lt;([@#][A-Z0-9]+)(?:\|[^&]*)?&gt;")
 NEXT, PREVIOUS = "search.next", "search.previous"
@@ -17,6 +17,7 @@ def page(
     typed: str,
     number: int,
     most: int,
+    chooses: bool,
     links: Mapping[int, str],
     following: str,
     previous: str,
@@ -24,7 +25,7 @@ def page(
     """A page of cases, the newest first. `links` are the addresses of their cards by the case's id.
 
     The page has the `number` among `most` pages that can be shown. `following` and `previous` are the values of the
-    buttons for the page behind and before. Empty: there is none.
+    buttons for the page behind and before. Empty: there is none. `chooses` is whether the cases can be changed there.
     """
     heading = f"*Cases found* for “{_shown(typed)}”" + (f" · page {number}" if number > 1 else "")
     lines = [f"• {line(case, links.get(case.id, ''))}" for case in found.cases]
@@ -40,6 +41,7 @@ def page(
     buttons = [
         *([button(PREVIOUS, "Previous", previous)] if previous else []),
         *([button(NEXT, further, following)] if following and number < most else []),
+        *(choose_buttons(found.cases) if chooses else []),
     ]
     return Card("\n".join([heading, *lines]), (*blocks, *([actions(*buttons)] if buttons else [])))
 

@@ -21,6 +21,7 @@ ANYWHERE = {
     *("fix.done", "fix.write"),
     *("kb.edit", "kb.new", "kb.progress", "kb.suggest", "kb.update"),
     *("metrics.cases", "queue.filter", "queue.next", "queue.search", "relay.note"),
+    *("choose.cases", "queue.choose", "submit.cases"),
     *("search.next", "search.previous", "submit.search"),
     *("submit.amount", "submit.article", "submit.refusal"),
 }

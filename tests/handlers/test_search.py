@@ -186,10 +186,10 @@ async def test_pages_of_what_is_found_lead_on_and_back(wired: Wired) -> None:
     refs = [await wired.opened(f"Lamp {number}") for number in range(3)]
     first = await wired.runs("/frontdesk search LAMP")
     assert (refs[2] in first["text"], refs[1] in first["text"], refs[0] in first["text"]) == (True, True, False)
-    assert labels_in(first["blocks"]) == ["Next"]
+    assert labels_in(first["blocks"]) == ["Next", "Choose cases…"]
     second = await wired.turns(first, "search.next")
     assert (refs[0] in second["text"], refs[1] in second["text"], "page 2" in second["text"]) == (True, False, True)
-    assert labels_in(second["blocks"]) == ["Previous"]
+    assert labels_in(second["blocks"]) == ["Previous", "Choose cases…"]
     assert (await wired.turns(second, "search.previous"))["text"] == first["text"]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from bot.store.bodies import InteractionBody
 from bot.store.inbox import Arrival
 from bot.turns.handover_requests import CALL_OVER
 from bot.views import staff_cards
-from handlers import commands, dialogs, frontdesk, learning, register, search, shortcuts, staff
+from handlers import bulk, commands, dialogs, fixing, frontdesk, learning, register, search, shortcuts, staff
 from handlers.desk import Desk
 from local_slack.workspace import User
 from tests.doubles.local_slack import LocalSlack
@@ -37,6 +37,11 @@ class Taken(Door):
         self.names: asyncio.Queue[str] = asyncio.Queue()
         self.refused: asyncio.Queue[str] = asyncio.Queue()
         self.bodies: list[InteractionBody] = []
+        self.work: list[asyncio.Task[None]] = []
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """As Desk.start."""
+        self.work.append(asyncio.create_task(work))
 
     async def locale(self, user: SlackUser) -> str:
         await self.refused.put(user.id)
@@ -51,7 +56,7 @@ class Taken(Door):
 
 
 def register_all(app: AsyncApp, desk: Desk) -> None:
-    for each in (staff, dialogs, learning, commands, frontdesk, search):
+    for each in (staff, dialogs, learning, commands, frontdesk, search, bulk, fixing):
         each.register(app, desk)
 
 
@@ -103,10 +108,19 @@ ENTRIES = {button.id for button in BUTTONS.values() if button.action_id != butto
 """The entries of menus, which Slack calls by the menu's id."""
 STORED = {button.id for button in OF_STAFF.values() if button.lane != "at_once"}
 OPENS_A_CASES_DIALOG = {button.id for button in OF_STAFF.values() if button.dialog in DIALOGS}
-ANYWHERE = {"/kb", "/frontdesk", "kb.add", "kb.progress", "search.next", "search.previous", "submit.search"}
+ANYWHERE = {
+    "/kb",
+    "/frontdesk",
+    "kb.add",
+    "kb.progress",
+    "fix.write",
+    "search.next",
+    "search.previous",
+    "submit.search",
+}
 """What counts for staff of the agent channel, wherever they are."""
 EVERYTHING = sorted(OF_STAFF.keys() | ANYWHERE)
-ACKNOWLEDGED = {"home.open"}
+ACKNOWLEDGED = {"fix.page", "home.open"}
 """Links, which the browser opens."""
 
 
@@ -161,7 +175,7 @@ async def test_nothing_of_staff_is_taken_from_anybody_else(
     slack: LocalSlack, user: str, channel: str, is_down: bool
 ) -> None:
     taken = Taken()
-    await wire(slack, register_all, inbox=taken, dialogs=taken, identities=taken)
+    await wire(slack, register_all, inbox=taken, dialogs=taken, identities=taken, start=taken.start)
     people, members = slack.workspace.users, slack.workspace.channels["C0AGENTS"].members
     people["U0OTHERAPP"] = User("U0OTHERAPP", "otherapp", "Another app", team=TEAM, is_bot=True)
     members += ["U0STRANGER", "U0OTHERAPP"]

@@ -124,6 +124,12 @@ class Channel:
 
     async def submits(self, dialog: str, ref: str, user: str, **inputs: Any) -> str:
         """Somebody submits a dialog that they opened on the first case's card; how it ended."""
+        ended = await self.interactions.carry_out(await self.begins(self.submission(dialog, ref, user, **inputs)))
+        await self.delivers()
+        return ended
+
+    def submission(self, dialog: str, ref: str, user: str, **inputs: Any) -> Arrival:
+        """What Slack says of a submission."""
         about = About(ref, ThreadRef(TEAM, "C0AGENTS", self.card["ts"]), self.card["ts"])
         state: Message = {
             name: {name: {"selected_options": [{"value": each} for each in value]}}
@@ -132,10 +138,7 @@ class Channel:
             for name, value in inputs.items()
         }
         view = {"id": f"V{self.slack.workspace.new_ts()}", "callback_id": dialog, "state": {"values": state}}
-        submitted = read_submission(cast(ViewSubmission, {"view": view, "user": {"id": user, "team_id": TEAM}}), about)
-        ended = await self.interactions.carry_out(await self.begins(submitted))
-        await self.delivers()
-        return ended
+        return read_submission(cast(ViewSubmission, {"view": view, "user": {"id": user, "team_id": TEAM}}), about)
 
     async def writes(self, user: str, text: str) -> str:
         """Somebody writes under the first case's card; how it ended."""

@@ -33,6 +33,6 @@ def test_each_button_that_is_stored_runs_something_and_nothing_else_does() -> No
 def test_each_dialog_is_built_and_its_submission_is_in_the_table() -> None:
     assert BUTTONS.keys() >= SUBMISSIONS
     about_no_case = SUBMISSIONS - DIALOGS.keys() - ACTION_DIALOGS.keys()
-    second_pages = {"submit.change", "submit.saved"}
-    others = {"submit.article", "submit.search", CHOOSE}
-    assert about_no_case == others | second_pages, "of an article, a search, a change, and second pages"
+    second_pages = {"submit.cases", "submit.change", "submit.saved"}
+    others = {"choose.cases", "submit.article", "submit.search", CHOOSE}
+    assert about_no_case == others | second_pages, "of an article, a search, several cases, a change, and second pages"

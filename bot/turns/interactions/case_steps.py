@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bot.cases.assignment import Assignment, NotAtDesk
+from bot.cases.bulk import Bulk, BulkChange, Wanted
 from bot.cases.case import MovedOn, Priority
 from bot.cases.cases import Cases
 from bot.cases.hours import Hours
@@ -17,7 +18,7 @@ from bot.reporting.customer import CustomerCards
 from bot.reporting.why import Why
 from bot.store.inbox import InboxItem
 from bot.turns.interactions.replies import Replies, Step, chosen_of, field, interaction_thread, is_number, one_of
-from bot.views.dialogs import DRAFT_LIMIT, SUGGEST
+from bot.views.dialogs import DRAFT_LIMIT, SUGGEST, changed_cases
 from bot.views.staff_cards import causes_of, outcomes_to_choose
 
 NOT_AT_DESK = "This person isn't on the desk's team. Nothing was assigned."
@@ -68,6 +69,7 @@ class CaseSteps:
             "submit.spam": lambda item, ref: self.cases.mark_spam(ref, item.author),
             "submit.transfer": lambda item, ref: self.cases.transfer(ref, item.author, field(item, "desk")),
             "submit.assign": self._assign,
+            "submit.cases": self._change_cases,
             "submit.merge": lambda item, ref: self.cases.merge(ref, item.author, into=field(item, "into")),
         }
 
@@ -198,6 +200,26 @@ class CaseSteps:
         tags = chosen_of(item, "tags") if "tags" in fields else None
         suggest = SUGGEST in fields.get("kb", ())
         await self.cases.resolve(ref, item.author, outcome=outcome or "other", cause=cause, tags=tags, suggest=suggest)
+
+    async def _change_cases(self, item: InboxItem, value: str) -> str:
+        """Change several cases, and tell the person which ones were left."""
+        desk = self.cases.messages.desk_file()
+        outcome, cause = field(item, "outcome"), field(item, "cause")
+        wanted = Wanted(
+            outcome=_chosen(outcome, outcomes_to_choose(desk)) or "other",
+            cause=_chosen(cause, causes_of(desk)),
+            person=field(item, "person"),
+            tags=tuple(tag for tag in chosen_of(item, "tags") if tag in desk.cases.tags),
+            into=field(item, "into"),
+        )
+        try:
+            change = BulkChange.of(value)
+        except ValueError:
+            raise UnknownCase(value[:20]) from None
+        bulk = Bulk(self.cases, self.assignment, self.queue.staff)
+        result = await bulk.carry_out(change, wanted, user=item.author)
+        await self.replies.tell(item, changed_cases(change.what, result.done, result.left, into=wanted.into))
+        return "changed" if result.done else "left"
 
     async def _prioritize(self, item: InboxItem, ref: str) -> None:
         priority = one_of(Priority, item.interaction.fields.get("priority"))
