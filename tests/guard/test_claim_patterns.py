@@ -87,6 +87,14 @@ def test_what_is_wrong_with_the_words_of_a_language_is_named(
     assert fault in str(raised.value)
 
 
+def test_phrases_are_found_with_and_without_umlauts_and_with_two_letters_for_them() -> None:
+    (wording,) = (each for each in WORDINGS if each.subject == "ich")
+    for text in ("unverzüglich", "unverzueglich", "in kürze", "in Kuerze"):
+        assert wording.pins.search(folded(text)), text
+    for text in ("möchten Sie", "moechten Sie", "die geändert", "die geaendert", "heißt", "heisst"):
+        assert wording.conditions.search(folded(text)), text
+
+
 def test_verbs_with_a_prefix_that_leaves_them_and_with_a_letter_that_falls_away_are_known() -> None:
     formed = {
         "ich": "weitergeleitet eingeleitet zurückgezahlt gutgeschrieben angewandt zurücküberwiesen hinzugezogen",
