@@ -21,8 +21,9 @@ from bot.actions.facts import FACTS
 from bot.actions.policy_file import Group, build_group
 from bot.cases.case import Priority
 from bot.checked_files import Fault, FileFaulty, FileFormat, KeyPath, Part
-from bot.desk_file.model import Id, Sentences
+from bot.desk_file.model import Id, Sentences, in_language
 from bot.errors import ConfigurationError
+from bot.language.languages import Language
 from bot.procedures import graph
 from bot.procedures.graph import END, PEOPLE, Node
 from bot.shops.actions import Reason
@@ -81,6 +82,8 @@ _UNKNOWN_FACTS = frozenset(
 ) | {"difference", "variant.available", "variant.price"}
 """The facts that are known only of an action."""
 _HEADING = re.compile(r"##[ \t]+(\S[^\n]*)")
+_FILLED_IN = re.compile(r"\{([^{}]*)\}")
+"""Where a sentence names an order."""
 
 
 class ValueSpec(Part):
@@ -288,6 +291,11 @@ class Procedure:
             return self.file.collect[arguments.lines].of
         return next(iter(_of_type(self.file, "own_order")), "")
 
+    def said(self, step: Step, language: Language, collected: Mapping[str, Any]) -> str:
+        """What a step says to the customer, with the orders that its sentence names."""
+        sentence = in_language(self.file.sentences[step.say], language)
+        return _FILLED_IN.sub(lambda named: str(collected.get(named[1], "")), sentence)
+
 
 Procedures = Mapping[str, Procedure]
 """Name -> procedure."""
@@ -451,6 +459,8 @@ def _step_faults(file: ProcedureFile, step: Step) -> Iterator[tuple[KeyPath, str
         yield ("check",), f"looks at {name}, which is known only of an action"
     if step.say and step.say not in file.sentences:
         yield ("say",), f"names {step.say}, which is not in sentences"
+    for name in sorted(_orders_said(file, step) - {*_of_type(file, "own_order")}):
+        yield ("say",), f"has {{{name}}} in its sentence, which is no own_order of collect"
     if step.prepare:
         yield from _prepare_faults(file, *step.action)
 
@@ -510,10 +520,18 @@ def _uses(file: ProcedureFile, step: Step) -> frozenset[str]:
         _, arguments = step.action
         named = {arguments.order, arguments.lines, arguments.address, arguments.reason} & set(file.collect)
         return frozenset(named | ({file.collect[arguments.lines].of} if arguments.lines in file.collect else set()))
+    if step.say:
+        return _orders_said(file, step)
     facts = {name for group in step.check for name in group.facts()}
     orders = _of_type(file, "own_order")
     needs_order = any(name.startswith(("order.", "line.")) for name in facts)
     return frozenset(orders[:1]) if needs_order and orders else frozenset()
+
+
+def _orders_said(file: ProcedureFile, step: Step) -> frozenset[str]:
+    """The names in braces in what a step says."""
+    texts = file.sentences.get(step.say, {}).values()
+    return frozenset(name for text in texts for name in _FILLED_IN.findall(text))
 
 
 _FORMAT = FileFormat(ProcedureFile, setting=SETTING, size_limit=SIZE_LIMIT, forms=FORMS, check=_faults)

@@ -26,7 +26,6 @@ from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import DAY, Clock
 from bot.conversation import Customer, ThreadRef
-from bot.desk_file.model import in_language
 from bot.errors import FrontdeskError
 from bot.failpoints import failpoint
 from bot.language.languages import Language
@@ -376,7 +375,7 @@ class ProcedureRuns:
         """Call a person, who sees what was collected, and end the procedure."""
         step = procedure.step(run.step)
         called = step.hand_over if step and step.hand_over else HandOver(priority="high")
-        said = in_language(procedure.file.sentences[step.say], language) if step and step.say else words
+        said = procedure.said(step, language, run.collected) if step and step.say else words
         await self.cases.open(
             run.thread,
             customer,

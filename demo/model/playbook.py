@@ -83,7 +83,12 @@ def follow(talk: Talk, phrases: Phrases, language: str) -> Reply | None:
         # Something else: the procedure waits.
         return None
     asked = [(name, form) for name, form in needed.items() if "if there is one" not in form]
-    return Reply(_question(talk, asked[0][1], known, phrases, language)) if asked else None
+    if not asked:
+        return None
+    name, form = asked[0]
+    if number := _unknown_order(talk, name):
+        return Reply(phrases.order_missing.format(order=number))
+    return Reply(_question(talk, form, known, phrases, language))
 
 
 def _begin(talk: Talk) -> Reply | None:
@@ -144,6 +149,13 @@ def _order(talk: Talk, known: Mapping[str, str]) -> Found | None:
     found = [*talk.results_about("order"), *talk.known]
     number = known.get("order", "")
     return next((each for each in found if not failed(each) and number_of_order(each) == number), None)
+
+
+def _unknown_order(talk: Talk, name: str) -> str:
+    """The number that was noted under this name, if the shop knows no such order of the customer."""
+    noted = (found for found in talk.found if found.call.name == NOTE and found.call.arguments.get("name") == name)
+    refused = (text_in(found.call.arguments, "value") for found in noted if "no order" in found.content)
+    return next(refused, "")
 
 
 def _question(talk: Talk, form: str, known: Mapping[str, str], phrases: Phrases, language: str) -> str:

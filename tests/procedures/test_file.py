@@ -57,6 +57,13 @@ def test_a_procedure_has_its_steps_and_the_text_of_each() -> None:
     assert parse_procedure(procedure.source) == procedure
 
 
+def test_a_sentence_names_the_order_that_was_noted() -> None:
+    procedure = parse_procedure(GOOD.replace("A colleague looks at it.", "'Order {order}.'"))
+    step = procedure.step("late")
+    assert step
+    assert procedure.said(step, "de", {"order": "FW-7"}) == "Order FW-7."
+
+
 def test_an_action_names_the_order_of_its_lines_or_the_only_one() -> None:
     procedure = parse_procedure(GOOD)
     step = procedure.step("money")
@@ -109,6 +116,7 @@ def test_a_line_of_a_windows_file_and_a_byte_order_mark_make_no_difference(tmp_p
         ("## choose", "## choos", "choos is no step: known here are find, entitled"),
         ("## choose", "## entitled\nCheck.\n## choose", "has a text that nobody reads"),
         ("## find", "Hello.\n## find", "is a text without a step"),
+        ("A colleague looks at it.", "'Your {wish}.'", "has {wish} in its sentence"),
         ("## choose", "## find\nx\n## choose", "is there twice, first on line 22"),
         ("Replacement or money?", "x" * 4001, "has 4,001 characters"),
         ("order, lines, photo", "order, photo", "lines is needed by no step"),

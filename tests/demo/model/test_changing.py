@@ -10,7 +10,7 @@ from demo.model.conversation import Call, Json, Reply, object_in, read_request
 from demo.model.intents import motive_of
 from demo.model.phrases import PHRASES
 from demo.model.reply import decide
-from tests.demo.model.requests import LIST, ORDER, PERSON, TOOLS, request
+from tests.demo.model.requests import LIST, ORDER, PERSON, TOOLS, note, request
 
 OFFERED: Json = {"offer": "shown", "changed": False, "message": "The customer sees the details."}
 REASONS = ["changed_mind", "mistake", "damaged", "other"]
@@ -142,6 +142,14 @@ def test_which_order_is_asked_and_its_number_completes_the_wish() -> None:
     asked = plays("cancel my order", orders=two)
     assert asked.text == PHRASES["en"].which_of.format(orders="ORD-67890 or ORD-2")
     assert prepared("ORD-67890", orders=two, before=("cancel my order", asked.text)) == [CANCEL]
+
+
+def test_a_number_that_no_order_of_the_customer_has_is_named_while_a_procedure_is_on() -> None:
+    guidance = "A procedure is on: cancel-order.\nStill needed:\n- order: the number of one of the customer's own orders"
+    refused = {"noted": False, "error": "The customer has no order with this number."}
+    noting = Call("note", {"name": "order", "value": "ORD-54321"})
+    asked = request("cancel ORD-54321", [(noting, refused)], tools=CHANGES, passages="", before=[note(guidance)])
+    assert decide(read_request(asked)).text == PHRASES["en"].order_missing.format(order="ORD-54321")
 
 
 def test_the_one_order_that_can_be_returned_is_not_asked_for() -> None:
