@@ -105,7 +105,7 @@ def words_of(text: str, language: str) -> int:
 
 
 NEWER = re.compile(
-    r"newer question below|neuere Rückfrage|question plus récente|pregunta más reciente|pertanyaan yang lebih baru",
+    r"newer question has|neuere Rückfrage|question plus récente|pregunta más reciente|diganti dengan yang lebih baru",
     re.IGNORECASE,
 )
 """What a preview of a change becomes as soon as another conversation asks for the same change."""
