@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,10 @@ from evals.conversations.world import PEOPLE, PUBLIC_CHANNEL, STAFF_CHANNEL, Ref
 
 QUIET = 2.0
 """Seconds of silence after which a reply is whole."""
+WITH_CHANGES = ("change_request", "several")
+"""Categories of conversations that may ask for a change."""
+PREVIEW_QUIET = 3
+"""How many times as long the silence is where a preview may still come."""
 CARD_LOOKS = 10
 """Looks, a second apart, at the staff's channel for a card."""
 
@@ -87,7 +91,9 @@ async def _converse(world: World, talk: Json, played: Played) -> None:
         if message.get("wait") is False:
             played.replies.append(read_reply(asked, (), known, is_public=thread.is_public))
             continue
-        seen = await _replies_to(thread, sent, pressed="press" in message, silent=_is_silent(talk, number + 1))
+        changes = talk["category"] in WITH_CHANGES
+        silent = _is_silent(talk, number + 1)
+        seen = await _replies_to(thread, sent, pressed="press" in message, silent=silent, changes=changes)
         reply = read_reply(asked, seen, known, is_public=thread.is_public)
         known.update(reply.cases)
         played.replies.append(reply)
@@ -127,11 +133,11 @@ async def _press(thread: _Thread, played: Played, what: str) -> None:
     await thread.world.act("click", user=thread.user, channel=thread.channel, ts=ts, action_id=name, value=value)
 
 
-async def _replies_to(thread: _Thread, sent: str, *, pressed: bool, silent: bool) -> tuple[Seen, ...]:
+async def _replies_to(thread: _Thread, sent: str, *, pressed: bool, silent: bool, changes: bool) -> tuple[Seen, ...]:
     """The app's messages since `sent`, once it has nothing more to say.
 
     A message that only gets a reaction is not replied to. To one that should get no reply (`silent`), none has come
-    after some seconds.
+    after some seconds. The preview of a change comes after the answer, so it is waited for longer (`changes`).
     """
     world, begun = thread.world, time.monotonic()
     before: object = None
@@ -151,7 +157,7 @@ async def _replies_to(thread: _Thread, sent: str, *, pressed: bool, silent: bool
             before, since = what, now
         is_busy = (thread.root or sent) in look.busy or any(not each.is_done for each in seen)
         is_marked = any(each["ts"] == sent and each.get("reactions") for each in messages)
-        if seen and not is_busy and now - since >= quiet:
+        if seen and not is_busy and now - since >= (PREVIEW_QUIET * quiet if changes and not _offers(seen) else quiet):
             return seen
         if (
             not seen
@@ -161,6 +167,11 @@ async def _replies_to(thread: _Thread, sent: str, *, pressed: bool, silent: bool
             return ()
         if now - begun > world.patience * world.slow:
             return seen
+
+
+def _offers(seen: Sequence[Seen]) -> bool:
+    """Whether they have a preview, offer a person, or open a case."""
+    return not {"offered", "case"}.isdisjoint(read_reply("", tuple(seen), set(), is_public=False).endings)
 
 
 async def _cards_of(world: World, cases: set[str]) -> Mapping[str, Card]:
