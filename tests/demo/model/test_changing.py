@@ -145,7 +145,8 @@ def test_which_order_is_asked_and_its_number_completes_the_wish() -> None:
 
 
 def test_a_number_that_no_order_of_the_customer_has_is_named_while_a_procedure_is_on() -> None:
-    guidance = "A procedure is on: cancel-order.\nStill needed:\n- order: the number of one of the customer's own orders"
+    needed = "- order: the number of one of the customer's own orders"
+    guidance = f"A procedure is on: cancel-order.\nStill needed:\n{needed}"
     refused = {"noted": False, "error": "The customer has no order with this number."}
     noting = Call("note", {"name": "order", "value": "ORD-54321"})
     asked = request("cancel ORD-54321", [(noting, refused)], tools=CHANGES, passages="", before=[note(guidance)])
