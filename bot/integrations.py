@@ -14,7 +14,7 @@ import asyncio
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -53,7 +53,7 @@ from bot.models.trial import try_model
 from bot.privacy.retention import in_words
 from bot.procedures.file import read_procedures
 from bot.settings import Settings
-from bot.shops.connectors import WebhookSender
+from bot.shops.connectors import WebhookKey
 from bot.shops.port import ShopRefuses
 from bot.shops.rest import open_rest_shop
 from bot.shops.router import RoutedShop, Routes
@@ -500,12 +500,9 @@ async def open_shop(settings: Settings, database: Database | None = None) -> Asy
         yield RoutedShop(Routes.to_one("shop", rest))
 
 
-def find_webhooks(settings: Settings) -> Mapping[WebhookSender, tuple[str, ...]]:
-    """Which service of a connector sends events -> the secrets that they can be signed with.
-
-    Raises ConfigurationError with the faults of `SHOP_FILE`.
-    """
-    return webhooks_of(settings.shop_file, environ=os.environ) if settings.shop_file else {}
+def find_webhooks(settings: Settings) -> list[WebhookKey]:
+    """What the services behind connectors sign their events with. Raises ConfigurationError."""
+    return webhooks_of(settings.shop_file, environ=os.environ) if settings.shop_file else []
 
 
 async def _meet_slack(checked: CheckResult, settings: Settings) -> None:

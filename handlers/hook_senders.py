@@ -2,6 +2,7 @@
 
 ShopSender      the shop itself, in the manner of Standard Webhooks (https://www.standardwebhooks.com)
 EasyPostSender  EasyPost (https://docs.easypost.com/guides/webhooks-guide, November 2026)
+ShopifySender   Shopify (https://shopify.dev/docs/apps/build/webhooks, November 2026)
 
 Every signature is HMAC-SHA256 over the raw bytes, compared in constant time. Nothing unsigned is parsed.
 """
@@ -12,16 +13,17 @@ import hmac
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
-from bot.shops.connectors import WebhookSender
+from bot.shops.connectors import WebhookKey
 from bot.shops.declared.answers import read_json
 from bot.shops.declared.expressions import Unusable
-from bot.shops.easypost.parcels import HOOK_PATH
+from bot.shops.easypost.parcels import HOOK_PATH as EASYPOST_PATH
 from bot.shops.order_numbers import read_order_number
+from bot.shops.shopify.shop import HOOK_PATH as SHOPIFY_PATH
 
 SHOP_PATH = "/hooks/shop"
 SIGNATURE_SECONDS = 300
@@ -30,7 +32,7 @@ SIGNATURES_READ = 8
 """Signatures of one request. A shop that changes its secret signs with the old and the new one."""
 
 _ID = re.compile(r"[!-~]{1,200}", re.ASCII)
-_EASYPOST_ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
+_SERVICE_ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _TIMESTAMP = re.compile(r"[0-9]{1,11}", re.ASCII)
 _HEX = "hmac-sha256-hex="
 
@@ -68,11 +70,15 @@ class Sender(Protocol):
         ...
 
 
-def build_senders(shop: bytes, services: Mapping[WebhookSender, Sequence[str]]) -> list[Sender]:
-    """Everybody who may send events: the shop with its key, and services with their secrets."""
+def build_senders(shop: bytes, services: Sequence[WebhookKey]) -> list[Sender]:
+    """Everybody who may send events: the shop with its key, and services with theirs."""
     senders: list[Sender] = [ShopSender(shop)] if shop else []
-    if secrets := services.get("easypost"):
-        senders.append(EasyPostSender(tuple(secrets)))
+    for key in services:
+        match key.sender:
+            case "easypost":
+                senders.append(EasyPostSender(key.secrets))
+            case "shopify":
+                senders.append(ShopifySender(key.secrets, key.domain))
     return senders
 
 
@@ -119,7 +125,7 @@ class EasyPostSender:
     """
 
     secrets: Sequence[str]
-    path: str = HOOK_PATH
+    path: str = EASYPOST_PATH
     body_limit: int = 1 << 20
     """A tracker comes with all its scans."""
 
@@ -137,17 +143,58 @@ class EasyPostSender:
     def read(self, headers: Mapping[str, str], body: bytes) -> Told:
         """See Sender. Everything else in the event is left: the tracker is read anew."""
         match _json(body):
-            case {"id": str(event), "description": str(what), **rest} if _EASYPOST_ID.fullmatch(event):
+            case {"id": str(event), "description": str(what), **rest} if _SERVICE_ID.fullmatch(event):
                 told = f"easypost/{event}"
                 if not what.startswith("tracker."):
                     return Told(told)
                 result: Any = rest.get("result")
                 tracker = result.get("id") if isinstance(result, Mapping) else None
-                if not isinstance(tracker, str) or not _EASYPOST_ID.fullmatch(tracker):
+                if not isinstance(tracker, str) or not _SERVICE_ID.fullmatch(tracker):
                     raise ValueError("result.id is missing or none of EasyPost's")
                 return Told(told, tracker=tracker)
             case _:
                 raise ValueError("the body is no event with an id and a description")
+
+
+@dataclass(frozen=True, slots=True)
+class ShopifySender:
+    """Shopify. It signs the body alone, so an event can be sent again by whoever saw it, as EasyPost's."""
+
+    secrets: Sequence[str]
+    domain: str
+    """The shop, such as `fernwick.myshopify.com`. Events of other shops are left."""
+    path: str = SHOPIFY_PATH
+    body_limit: int = 1 << 20
+    """An order comes with all its lines."""
+
+    def is_signed(self, headers: Mapping[str, str], body: bytes, *, now: float) -> bool:
+        """See Sender. While the secret is changed, the old one may sign, too."""
+        del now
+        given = _bytes(headers.get("X-Shopify-Hmac-SHA256", ""))
+        expected = (hmac.new(secret.encode(), body, hashlib.sha256).digest() for secret in self.secrets)
+        return any(hmac.compare_digest(base64.b64encode(digest), given) for digest in expected)
+
+    def read(self, headers: Mapping[str, str], body: bytes) -> Told:
+        """See Sender. Orders whose number nobody can write are left, as where orders are read."""
+        event = headers.get("X-Shopify-Webhook-Id", "")
+        if not _SERVICE_ID.fullmatch(event):
+            raise ValueError("the header X-Shopify-Webhook-Id is missing or none of Shopify's")
+        told = Told(f"shopify/{event}")
+        is_ours = headers.get("X-Shopify-Shop-Domain", "").lower() == self.domain
+        if not is_ours or not headers.get("X-Shopify-Topic", "").startswith("orders/"):
+            return told
+        match _json(body):
+            case {"name": str(name)}:
+                return replace(told, order=_order_number(name))
+            case _:
+                raise ValueError("the body is no order with a name")
+
+
+def _order_number(name: str) -> str:
+    try:
+        return read_order_number(name)
+    except ValueError:
+        return ""
 
 
 def _json(body: bytes) -> object:

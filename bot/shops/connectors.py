@@ -11,8 +11,10 @@ is_unprotected  whether it is allowed plain HTTP to another machine
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -32,8 +34,6 @@ from bot.store.database import Database
 
 Role = Literal["customers", "orders", "products", "parcels", "actions"]
 
-WebhookSender = Literal["easypost"]
-"""The kinds of connectors whose service sends events. The shop's own come with SHOP_WEBHOOK_SECRET."""
 Short = Annotated[str, Field(min_length=1, max_length=60)]
 
 LOOK_UPS: Mapping[Role, tuple[str, ...]] = {
@@ -43,6 +43,17 @@ LOOK_UPS: Mapping[Role, tuple[str, ...]] = {
     "parcels": ("track",),
 }
 """What the file of a described connector needs for what it serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookKey:
+    """What the service behind a connector signs its events with. The shop's own come with SHOP_WEBHOOK_SECRET."""
+
+    sender: Literal["easypost", "shopify"]
+    secrets: tuple[str, ...]
+    """Two while a secret is changed."""
+    domain: str = ""
+    """The shop that events are about, if the service has several."""
 
 
 class HttpConnector(Part):
@@ -74,6 +85,12 @@ class ShopifyConnector(Part):
     client_secret: Secret | None = None
     returns: Literal["request", "create"] = "request"
     """Whether a return waits for the shop's approval, or is open at once."""
+    webhooks: Literal["app", "shop"] | None = None
+    """Where the subscriptions to events are: in the app's configuration, or made for the shop by the API."""
+    webhook_secret: Secret | None = None
+    """What events are signed with, if there is no `client_secret`."""
+    old_webhook_secret: Secret | None = None
+    """What events were signed with until now, while the secret is changed."""
 
     @property
     def secrets(self) -> dict[str, str | None]:
@@ -112,6 +129,8 @@ def faults_of(connector: Connector, roles: Iterable[Role]) -> Iterator[tuple[Key
             given = {field for field, reference in secrets.items() if reference}
             if given not in ({"token"}, {"client_id", "client_secret"}):
                 yield (), "needs either token, or client_id and client_secret"
+            if connector.webhooks and not (connector.client_secret or connector.webhook_secret):
+                yield ("webhooks",), "needs webhook_secret, what Shopify signs events with"
             if "orders" not in roles:
                 yield (), f"serves {', '.join(roles)}: Shopify does so for its own orders only, so it serves orders too"
         case EasyPostConnector(url=url):
@@ -156,7 +175,12 @@ async def open_connector(
             if fault := address_fault(found["url"], is_insecure=False):
                 raise ConfigurationError([f"{place}: url {fault}"])
             access = found["token"] or App(found["client_id"], found["client_secret"])
-            async with open_shopify(found["url"], access, asks_first=returns == "request") as shopify:
+            async with open_shopify(
+                found["url"],
+                access,
+                asks_first=returns == "request",
+                has_subscriptions=connector.webhooks == "shop",
+            ) as shopify:
                 yield shopify
         case EasyPostConnector(carriers=carriers):
             named = {"url": connector.url, "key": connector.key, "webhook_secret": connector.webhook_secret}
@@ -181,18 +205,24 @@ def secrets_of(connector: Connector, *, folder: Path, environ: Mapping[str, str]
         case RestConnector(token=token):
             yield read_secret(token, environ)
         case ShopifyConnector(token=one, client_secret=other):
-            yield from (read_secret(reference, environ) for reference in (one, other) if reference)
+            signing = (connector.webhook_secret, connector.old_webhook_secret)
+            yield from (read_secret(reference, environ) for reference in (one, other, *signing) if reference)
         case EasyPostConnector(key=one, webhook_secret=other):
             yield from (read_secret(reference, environ) for reference in (one, other) if reference)
         case McpConnector(secrets=references):
             yield from (read_secret(reference, environ) for reference in references.values())
 
 
-def webhook_of(connector: Connector, *, environ: Mapping[str, str]) -> tuple[WebhookSender, str] | None:
-    """Who sends signed events, and with what secret. None if nobody does. Raises OSError or ValueError."""
+def webhook_of(connector: Connector, *, environ: Mapping[str, str]) -> WebhookKey | None:
+    """Who sends signed events, and what signs them. None if nobody does. Raises OSError or ValueError."""
     match connector:
         case EasyPostConnector(webhook_secret=str() as reference):
-            return "easypost", read_secret(reference, environ)
+            return WebhookKey("easypost", (read_secret(reference, environ),))
+        case ShopifyConnector(webhooks="app" | "shop", url=url):
+            named = (connector.webhook_secret or connector.client_secret, connector.old_webhook_secret)
+            secrets = tuple(read_secret(reference, environ) for reference in named if reference)
+            address = read_secret(url, environ) if is_reference(url) else url
+            return WebhookKey("shopify", secrets, urlsplit(address).hostname or "")
         case _:
             return None
 

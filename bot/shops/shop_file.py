@@ -15,7 +15,7 @@ from bot.checked_files import FileFormat, KeyPath, Part
 from bot.errors import ConfigurationError
 from bot.shops import connectors
 from bot.shops.actions import ActionKind
-from bot.shops.connectors import Connector, Role, WebhookSender, open_connector
+from bot.shops.connectors import Connector, Role, WebhookKey, open_connector
 from bot.shops.declared.reading import SETTING
 from bot.shops.quoting import OF_NO_ORDER
 from bot.shops.router import Route, RoutedShop, Routes
@@ -124,17 +124,16 @@ def secrets_of(path: Path, *, environ: Mapping[str, str]) -> tuple[str, ...]:
         return ()
 
 
-def webhooks_of(path: Path, *, environ: Mapping[str, str]) -> Mapping[WebhookSender, tuple[str, ...]]:
-    """Who sends signed events -> the secrets that they can be signed with. Raises ConfigurationError.
+def webhooks_of(path: Path, *, environ: Mapping[str, str]) -> list[WebhookKey]:
+    """What the services behind the connectors sign their events with. Raises ConfigurationError.
 
-    A secret that is missing is left out: opening the shop says which.
+    Without a secret that is missing there is none: opening the shop says which.
     """
-    found: dict[WebhookSender, tuple[str, ...]] = {}
+    found: list[WebhookKey] = []
     for connector in read_shop_file(path).connectors.values():
         with suppress(OSError, ValueError):
-            if webhook := connectors.webhook_of(connector, environ=environ):
-                sender, secret = webhook
-                found[sender] = (*found.get(sender, ()), secret)
+            if key := connectors.webhook_of(connector, environ=environ):
+                found.append(key)
     return found
 
 

@@ -42,6 +42,8 @@ class Shopify:
         """Id of a return -> its order, name and status."""
         self.notes: dict[str, str] = {}
         """Reference of a refund -> its note."""
+        self.subscriptions: list[Json] = []
+        """Topic and address of each subscription to events that was made for the shop."""
         self.is_stale = False
         """Whether orders are shown as they were before their last change."""
         self.works_later: Callable[[Callable[[], None]], None] | None = None
@@ -114,6 +116,9 @@ class _Resolvers:
 
     def current_app_installation(self, _: _Info) -> Json:
         return {"accessScopes": [{"handle": scope} for scope in sorted(self._shop.scopes)]}
+
+    def webhook_subscriptions(self, _: _Info, *, first: int = 10) -> Json:
+        return {"nodes": self._shop.subscriptions[:first]}
 
     def customers(self, _: _Info, *, query: str = "", first: int = 10) -> Json:
         email = _searched(query).get("email", "").casefold()

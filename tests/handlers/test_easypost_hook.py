@@ -1,20 +1,18 @@
 """What EasyPost says by itself, over HTTP: signed in either of its ways, stored before it is acknowledged."""
 
-import io
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient
 
-from bot.actions.shop_events import ShopEvents
+from bot.shops.connectors import WebhookKey
 from demo.easypost.server import EasyPost, open_easypost
 from demo.easypost.wire import sign
-from handlers.hook_senders import EasyPostSender, ShopSender, Told, build_senders
-from handlers.http import Serving, build_web_app
+from handlers.hook_senders import EasyPostSender, ShopifySender, ShopSender, Told, build_senders
+from tests.handlers.hooking import Events, listening, post
 
 SECRET = "Geheimnis mit ﬁ und é"
 SENDER = EasyPostSender((SECRET,))
@@ -27,16 +25,6 @@ EVENT = {
 BODY = json.dumps(EVENT).encode()
 
 
-@dataclass(slots=True)
-class Events:
-    """Records what is accepted."""
-
-    accepted: list[tuple[str, str]] = field(default_factory=list)
-
-    async def accept_parcel(self, event: str, tracker: str) -> None:
-        self.accepted.append((event, tracker))
-
-
 @pytest.fixture
 def events() -> Events:
     return Events()
@@ -44,29 +32,23 @@ def events() -> Events:
 
 @pytest.fixture
 async def client(events: Events) -> AsyncIterator[TestClient[Any, Any]]:
-    serving = Serving(shop_events=cast(ShopEvents, events))
-    app = build_web_app(serving, metrics=None, takes_events=False, senders=[SENDER])
-    async with TestClient(TestServer(app)) as opened:
+    async with listening(SENDER, events) as opened:
         yield opened
 
 
-async def post(client: TestClient[Any, Any], body: bytes, headers: dict[str, str]) -> int:
-    async with client.post(SENDER.path, data=io.BytesIO(body), headers=headers) as response:
-        return response.status
-
-
 def test_each_sender_has_a_path_of_its_own() -> None:
-    senders = build_senders(b"0" * 32, {"easypost": (SECRET,)})
-    assert [type(each) for each in senders] == [ShopSender, EasyPostSender]
-    assert len({each.path for each in senders}) == 2
-    assert build_senders(b"", {}) == []
+    keys = [WebhookKey("easypost", (SECRET,)), WebhookKey("shopify", (SECRET,), "fernwick.myshopify.com")]
+    senders = build_senders(b"0" * 32, keys)
+    assert [type(each) for each in senders] == [ShopSender, EasyPostSender, ShopifySender]
+    assert len({each.path for each in senders}) == 3
+    assert build_senders(b"", []) == []
 
 
 async def test_either_signature_is_enough(client: TestClient[Any, Any], events: Events) -> None:
     both = sign(BODY, SECRET, path=SENDER.path)
     older = {name: value for name, value in both.items() if name in ("Content-Type", "X-Hmac-Signature")}
     newer = {name: value for name, value in both.items() if name != "X-Hmac-Signature"}
-    assert [await post(client, BODY, headers) for headers in (both, older, newer)] == [204] * 3
+    assert [await post(client, SENDER, BODY, headers) for headers in (both, older, newer)] == [204] * 3
     assert events.accepted == [("easypost/evt_1", "trk_1")] * 3
 
 
@@ -90,26 +72,24 @@ async def test_nothing_unsigned_is_parsed(client: TestClient[Any, Any], events: 
         "the newer one for another path": (BODY, {**newer, "X-Path": "/hooks/shop"}),
         "the older one as the newer": (BODY, {**newer, "X-Hmac-Signature-V2": both["X-Hmac-Signature"]}),
     }
-    answers = {name: await post(client, body, headers) for name, (body, headers) in table.items()}
+    answers = {name: await post(client, SENDER, body, headers) for name, (body, headers) in table.items()}
     assert answers == dict.fromkeys(table, 401)
     assert events.accepted == []
 
 
 async def test_a_secret_is_changed_without_losing_an_event(events: Events) -> None:
-    serving = Serving(shop_events=cast(ShopEvents, events))
     sender = EasyPostSender(("new", "old"))
-    app = build_web_app(serving, metrics=None, takes_events=False, senders=[sender])
-    async with TestClient(TestServer(app)) as client:
-        assert [await post(client, BODY, sign(BODY, secret, path=sender.path)) for secret in ("new", "old")] == [
-            204
-        ] * 2
+    async with listening(sender, events) as client:
+        assert [
+            await post(client, sender, BODY, sign(BODY, secret, path=sender.path)) for secret in ("new", "old")
+        ] == [204] * 2
 
 
 async def test_whatever_is_signed_is_answered_without_a_server_error(
     client: TestClient[Any, Any], events: Events
 ) -> None:
     async def signed(body: bytes) -> int:
-        return await post(client, body, sign(body, SECRET, path=SENDER.path))
+        return await post(client, SENDER, body, sign(body, SECRET, path=SENDER.path))
 
     odd: list[Any] = [
         None,
@@ -135,17 +115,15 @@ async def test_whatever_is_signed_is_answered_without_a_server_error(
 
 async def test_the_stand_in_signs_as_the_handler_expects(events: Events) -> None:
     async with open_easypost() as service:
-        serving = Serving(shop_events=cast(ShopEvents, events))
         sender = EasyPostSender((service.webhook_secret,))
-        app = build_web_app(serving, metrics=None, takes_events=False, senders=[sender])
-        async with TestServer(app) as server:
-            event = await told_by(service)
-            assert await service.send(event, str(server.make_url(sender.path))) == 204
-            assert await service.send(event, str(server.make_url(sender.path))) == 204
+        async with listening(sender, events) as client:
+            event = told_by(service)
+            assert await service.send(event, str(client.make_url(sender.path))) == 204
+            assert await service.send(event, str(client.make_url(sender.path))) == 204
     assert events.accepted == [(f"easypost/{event['id']}", event["result"]["id"])] * 2
 
 
-async def told_by(service: EasyPost) -> dict[str, Any]:
+def told_by(service: EasyPost) -> dict[str, Any]:
     """The event of a parcel that somebody has asked about."""
     service.trackers["EZ1000000001"] = {
         "id": "trk_1",

@@ -5,36 +5,23 @@ import io
 import json
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.actions.shop_events import ShopEvents, TooManyEvents
+from bot.actions.shop_events import TooManyEvents
 from bot.errors import StoreUnavailable
 from bot.settings import load_settings
 from demo.shop.events import sign
 from handlers.hook_senders import SHOP_PATH, ShopSender, Told
 from handlers.http import Serving, build_web_app
+from tests.handlers.hooking import Events, listening
 
 KEY = b"0" * 32
 SENDER = ShopSender(KEY)
 EVENT = json.dumps({"type": "order.changed", "data": {"order_id": "ORD-1"}}).encode()
-
-
-@dataclass(slots=True)
-class Events:
-    """Records what is accepted, or raises."""
-
-    accepted: list[tuple[str, str]] = field(default_factory=list)
-    error: Exception | None = None
-
-    async def accept(self, event: str, order: str) -> None:
-        if self.error:
-            raise self.error
-        self.accepted.append((event, order))
 
 
 @pytest.fixture
@@ -44,9 +31,7 @@ def events() -> Events:
 
 @pytest.fixture
 async def client(events: Events) -> AsyncIterator[TestClient[Any, Any]]:
-    serving = Serving(shop_events=cast(ShopEvents, events))
-    app = build_web_app(serving, metrics=None, takes_events=False, senders=[SENDER])
-    async with TestClient(TestServer(app)) as opened:
+    async with listening(SENDER, events) as opened:
         yield opened
 
 

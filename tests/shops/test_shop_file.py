@@ -1,5 +1,6 @@
 """The file that names the connectors: one serves the whole desk, and every fault has its line."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from bot.checked_files import FileFaulty
 from bot.errors import ConfigurationError
 from bot.integrations import check
 from bot.settings import load_settings
-from bot.shops.shop_file import open_shop_file, read_shop_file, secrets_of, unprotected
+from bot.shops.connectors import WebhookKey
+from bot.shops.shop_file import open_shop_file, read_shop_file, secrets_of, unprotected, webhooks_of
 from demo.house.server import open_house
 from demo.shop.server import open_shop
 from demo.shopify.server import open_shopify
@@ -47,6 +49,34 @@ async def test_a_shop_at_shopify_is_reached_by_its_app_and_what_its_token_lacks_
         assert double.client_secret in secrets_of(SHOPIFY, environ=double.environment())
 
 
+async def test_a_shopify_store_sends_events_if_the_file_says_where_it_is_subscribed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with open_shopify() as double:
+        environment = double.environment() | {"OLD": "the old secret"}
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        path = tmp_path / "shop.yml"
+        text = await asyncio.to_thread(SHOPIFY.read_text, "utf-8")
+        assert webhooks_of(SHOPIFY, environ=environment) == []
+        for where in ("app", "shop"):
+            webhooks = f'webhooks: {where}, old_webhook_secret: "env:OLD"'
+            path.write_text(text.replace("kind: shopify,", f"kind: shopify, {webhooks},"))
+            key = WebhookKey("shopify", (double.client_secret, "the old secret"), "127.0.0.1")
+            assert webhooks_of(path, environ=environment) == [key]
+            assert {"the old secret", double.client_secret} <= set(secrets_of(path, environ=environment))
+        settings = load_settings({"SHOP_FILE": str(path), "DATA_DIR": str(tmp_path)})
+        told = (
+            "SHOP_FILE: store: Shopify has no subscription of ORDERS_UPDATED to an address that ends in /hooks/shopify"
+        )
+        found = double.shopify.subscriptions
+        found.append({"topic": "ORDERS_CANCELLED", "uri": "https://desk.example.com/hooks/shopify"})
+        found.append({"topic": "ORDERS_UPDATED", "uri": "pubsub://project:topic"})
+        assert [fault for fault in (await check(settings)).faults if "SHOP" in fault] == [told]
+        found.append({"topic": "ORDERS_UPDATED", "uri": "https://desk.example.com/hooks/shopify"})
+        assert not [fault for fault in (await check(settings)).faults if "SHOP" in fault]
+
+
 async def test_a_shop_of_the_rest_contract_can_be_named_too(tmp_path: Path) -> None:
     async with open_shop() as double:
         path = tmp_path / "shop.yml"
@@ -67,6 +97,11 @@ async def test_a_shop_of_the_rest_contract_can_be_named_too(tmp_path: Path) -> N
             'kind: rest, url: https://shop.example.com, token: "env:TOKEN"',
             "kind: shopify, url: env:URL",
             "either token",
+        ),
+        (
+            'kind: rest, url: https://shop.example.com, token: "env:TOKEN"',
+            'kind: shopify, url: env:URL, token: "env:TOKEN", webhooks: app',
+            "needs webhook_secret",
         ),
         ("https://", "http://", "is http:// to another machine"),
         ("env:TOKEN", "hunter2", "has the wrong form"),

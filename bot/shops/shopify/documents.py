@@ -40,6 +40,12 @@ query Shop {
 }
 """
 
+SUBSCRIPTIONS = """
+query Subscriptions {
+  webhookSubscriptions(first: 100) { nodes { topic uri } }
+}
+"""
+
 CUSTOMERS = """
 query Customers($search: String!) {
   customers(first: 3, query: $search) {

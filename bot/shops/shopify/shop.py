@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from yarl import URL
 
@@ -38,7 +39,7 @@ from bot.shops.quoting import IRREVERSIBLE, compute_quote
 from bot.shops.rest import ACTION_DEADLINE
 from bot.shops.sending import reply_or_outcome
 from bot.shops.shopify.client import PATH, Client, MutationFailed, body_of
-from bot.shops.shopify.documents import RETURNABLE, SHOP, SUGGESTED_REFUND
+from bot.shops.shopify.documents import RETURNABLE, SHOP, SUBSCRIPTIONS, SUGGESTED_REFUND
 from bot.shops.shopify.mutations import (
     KEYED,
     SCOPES,
@@ -58,6 +59,10 @@ from bot.shops.wire import one_line
 logger = logging.getLogger(__name__)
 
 TOKEN_HEADER = "X-Shopify-Access-Token"  # noqa: S105 - a name
+HOOK_PATH = "/hooks/shopify"
+"""Where Shopify says that an order has changed."""
+TOPIC = "ORDERS_UPDATED"
+"""The one subscription that is needed: Shopify sends it whenever it sets the time that we compare orders by."""
 KEY_HOURS = 24.0
 """How long a key is relied on. How long Shopify keeps one is not documented."""
 SCOPES_SECONDS = 600.0
@@ -123,17 +128,24 @@ async def open_shopify(
     *,
     limits: Limits | None = None,
     asks_first: bool = True,
+    has_subscriptions: bool = False,
     action_deadline: float = ACTION_DEADLINE,
 ) -> AsyncIterator["ShopifyShop"]:
     """The shop at `url`, such as `https://fernwick.myshopify.com`. It connects at the first question.
 
     `access` is a token that does not end, or the app that asks for tokens. `asks_first`: whether returns wait for the
-    shop's approval.
+    shop's approval. `has_subscriptions`: whether `check` looks for a subscription that leads to HOOK_PATH.
     """
     limits = limits or Limits()
     async with open_transport({}, limit=limits.bytes, connections=limits.at_once) as transport:
         client = Client(url, transport, _credentials(url, access, transport), limits)
-        yield ShopifyShop(client, deadline=limits.seconds, asks_first=asks_first, action_deadline=action_deadline)
+        yield ShopifyShop(
+            client,
+            deadline=limits.seconds,
+            asks_first=asks_first,
+            has_subscriptions=has_subscriptions,
+            action_deadline=action_deadline,
+        )
 
 
 def _credentials(url: str, access: str | App, transport: Transport) -> Credentials:
@@ -147,12 +159,21 @@ def _credentials(url: str, access: str | App, transport: Transport) -> Credentia
 class ShopifyShop(Lookups):
     """A shop at Shopify."""
 
-    def __init__(self, client: Client, *, deadline: float, asks_first: bool, action_deadline: float) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        deadline: float,
+        asks_first: bool,
+        has_subscriptions: bool,
+        action_deadline: float,
+    ) -> None:
         records = ShopifyRecords(client)
         super().__init__(records, alerts=client.alerts, deadline=deadline)
         self._client = client
         self._shopify = records
         self._asks_first = asks_first
+        self._has_subscriptions = has_subscriptions
         self._action_deadline = action_deadline
         self._scopes: frozenset[str] = frozenset()
         self._scopes_until = 0.0
@@ -185,10 +206,20 @@ class ShopifyShop(Lookups):
             return self._scopes
 
     async def check(self) -> list[str]:
-        """See Connector. It names the scopes that the token lacks, for the look-ups and for the actions."""
+        """See Connector. It names the scopes that the token lacks, and a subscription that is missing."""
         if missing := await self._missing_scopes():
             return [f"the token of Shopify lacks {', '.join(missing)}"]
+        if self._has_subscriptions and not await self._is_subscribed():
+            return [f"Shopify has no subscription of {TOPIC} to an address that ends in {HOOK_PATH}"]
         return await super().check()
+
+    async def _is_subscribed(self) -> bool:
+        async with within(self._deadline):
+            data = await self._client.ask(SUBSCRIPTIONS, {})
+        return any(
+            each.get("topic") == TOPIC and urlsplit(str(each.get("uri"))).path.rstrip("/").endswith(HOOK_PATH)
+            for each in nodes(data.get("webhookSubscriptions"))
+        )
 
     async def _missing_scopes(self) -> list[str]:
         scopes = await self.scopes()

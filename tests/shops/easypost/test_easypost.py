@@ -13,6 +13,7 @@ from bot.errors import ConfigurationError
 from bot.integrations import check, find_webhooks
 from bot.settings import load_settings
 from bot.shops.actions import Throttled
+from bot.shops.connectors import WebhookKey
 from bot.shops.declared.file import Limits
 from bot.shops.easypost.parcels import HOOK_PATH, EasyPostParcels, open_easypost
 from bot.shops.easypost.reading import status_of
@@ -237,7 +238,7 @@ async def test_frontdesk_check_names_what_is_missing(
         assert await faults() == [f"SHOP_FILE: parcels: {told}"]
         hook["disabled_at"] = ""
         assert await faults() == []
-        assert find_webhooks(settings) == {"easypost": (easypost.webhook_secret,)}
+        assert find_webhooks(settings) == [WebhookKey("easypost", (easypost.webhook_secret,))]
         assert set(secrets_of(path, environ=environment)) == {store.token, easypost.key, easypost.webhook_secret}
         monkeypatch.setenv("EASYPOST_KEY", "wrong")
         assert await faults() == ["SHOP_FILE: parcels: EasyPost refuses the key with status 401"]
