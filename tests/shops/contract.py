@@ -31,6 +31,7 @@ from bot.shops.actions import (
 )
 from bot.shops.port import Address, Money, Order, OrderBackend, ShippingBackend, ShopUnavailable
 from demo.shop.faults import Fault
+from tests.patience import patience
 
 CUSTOMER_A = ShopCustomer("cus_a", "Customer A", "customer.a@example.com")
 CUSTOMER_B = ShopCustomer("cus_b", "Customer B", "customer.b@example.com")
@@ -163,7 +164,7 @@ class Prepared:
 
     async def ends(self) -> Outcome:
         """Ask until the shop has decided."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             while (found := await self.outcome()).state in ("in_progress", "not_found"):  # noqa: ASYNC110 - the double's
                 await asyncio.sleep(0.05)
         return found
@@ -365,7 +366,7 @@ class ConnectorContract:
 
     async def test_a_slow_shop_may_act_after_we_stopped_waiting(self, stand: Stand) -> None:
         action = await stand.prepare("refund", EVERY_KIND["refund"])
-        stand.break_action(Fault("slow", seconds=2.5))
+        stand.break_action(Fault("slow", seconds=patience(2.5)))
         assert await action.send() == Outcome("unknown")
         found = await action.ends()
         assert found.state == "done"
