@@ -16,16 +16,16 @@ from bot.errors import ConfigurationError
 from bot.integrations import check
 from bot.settings import load_settings
 from bot.shops.actions import ActionKind, Outcome
+from bot.shops.declared.pace import FAILURES
 from bot.shops.port import ShopUnavailable
 from bot.shops.router import ROUTE, RoutedShop
 from bot.shops.shop_file import open_shop_file
 from demo.house.server import House, open_house
 from demo.shop.faults import Fault
 from demo.shop.server import Shop, open_shop
-from tests.shops.contract import CUSTOMER_A, CUSTOMER_B, EVERY_KIND
+from tests.shops.contract import CUSTOMER_A, CUSTOMER_B, EVERY_KIND, PARCEL
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-PARCEL = "1Z999AA10123456784"
 HOUSE_FILE = Path("demo/house/store.http.yml")
 SERVES = {
     "customers": "store",
@@ -111,6 +111,14 @@ async def test_a_connector_that_is_down_takes_no_other_with_it(two: Two, fault: 
     two.depot.add_fault(Fault("none"))
     assert await two.shop.track(CUSTOMER_A, PARCEL)
     assert two.shop.faults() == []
+
+
+async def test_a_connector_that_fails_too_often_is_left_alone_by_itself(two: Two) -> None:
+    two.depot.add_fault(Fault("error", times=FAILURES))
+    for _ in range(FAILURES + 1):
+        with pytest.raises(ShopUnavailable):
+            await two.shop.track(CUSTOMER_A, PARCEL)
+    assert two.asked() == (FAILURES + 1, FAILURES), "the last question about the parcel was not asked"
 
 
 async def test_an_action_goes_to_the_connector_of_its_kind_also_after_a_restart(two: Two) -> None:

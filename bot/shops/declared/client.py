@@ -5,7 +5,6 @@ Client  `look_up` asks and gives the body of an answer. `act` sends a stored req
 
 import asyncio
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +53,6 @@ class Client:
         self._transport = transport
         self._credentials = credentials
         self._verdicts = verdicts
-        self._seconds = limits.seconds
         self.pace = Pace(limits)
         self.alerts = Alerts()
 
@@ -77,19 +75,7 @@ class Client:
     async def fetch(self, request: Rendered, url: URL) -> Answer | None:
         """The same for a request that is made already, at another address of this shop."""
         outgoing = Outgoing(request.method, url, request.headers, request.body.encode())
-        began = time.monotonic()
-        try:
-            async with self.pace.turn():
-                reply = await self._exchange(outgoing)
-        except asyncio.CancelledError:
-            if time.monotonic() - began > 0.9 * self._seconds:
-                self.pace.failed()
-            raise
-        if reply.status >= 500:
-            self.pace.failed()
-        else:
-            self.pace.succeeded()
-        return self._read(reply, url)
+        return self._read(await self.pace.exchange(lambda: self._exchange(outgoing)), url)
 
     async def act(self, request: ActionRequest, *, seconds: float) -> Reply:
         """Send a request that changes something, once. Raises NotSent or Unanswered."""
@@ -135,9 +121,6 @@ class Client:
                 reply = await self._ask_signed(outgoing)
         except ShopRefuses:
             self.is_refused(401)
-            raise
-        except ShopUnavailable:
-            self.pace.failed()
             raise
         return reply
 

@@ -6,14 +6,15 @@ Pace  A token bucket, a number of requests at once, what `Retry-After` asks for,
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from bot.shops.actions import Throttled
 from bot.shops.declared.file import Limits
-from bot.shops.port import ShopUnavailable
+from bot.shops.port import ShopRefuses, ShopUnavailable
+from bot.shops.transport import Reply
 
 BURST_SECONDS = 2.0
 """How much of `per_second` can be used at once."""
@@ -21,6 +22,8 @@ RETRY_AFTER_LIMIT = 30.0
 """The longest wait that a shop can ask for."""
 PATIENCE = 2.0
 """How long a look-up waits for a shop that asked for patience. Beyond it, the look-up fails at once."""
+NEARLY_ALL = 0.9
+"""The part of a question's time after which a request that was given up counts as one that failed."""
 FAILURES = 5
 FAILURE_SECONDS = 30.0
 """So many failures within so many seconds, and the shop is left alone for as long."""
@@ -32,6 +35,7 @@ class Pace:
     def __init__(self, limits: Limits, *, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._places = asyncio.Semaphore(limits.at_once)
+        self._seconds = limits.seconds
         self._rate = limits.per_second
         self._most = max((limits.per_second or 0.0) * BURST_SECONDS, 1.0)
         self._tokens = self._most
@@ -45,8 +49,37 @@ class Pace:
         """Whether the shop failed so often that it is left alone."""
         return self._now() < self._open_until
 
+    async def exchange(self, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        """The answer to one request, in its turn.
+
+        A request failed if its answer has a status of 500 or more, is not usable, or did not come in nearly all of the
+        time of its question. Raises ShopUnavailable.
+        """
+        began = self._now()
+        try:
+            async with self._turn():
+                reply = await self._answer(ask)
+        except asyncio.CancelledError:
+            if self._now() - began > NEARLY_ALL * self._seconds:
+                self._note_failure()
+            raise
+        if reply.status >= 500:
+            self._note_failure()
+        else:
+            self._failures.clear()
+        return reply
+
+    async def _answer(self, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        try:
+            return await ask()
+        except ShopRefuses:
+            raise
+        except ShopUnavailable:
+            self._note_failure()
+            raise
+
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def _turn(self) -> AsyncIterator[None]:
         """One request's turn. Raises ShopUnavailable at once if the shop is left alone, or asked for patience."""
         self._check()
         async with self._places:
@@ -60,17 +93,12 @@ class Pace:
         self._blocked_until = max(self._blocked_until, self._now() + seconds)
         return Throttled(seconds)
 
-    def failed(self) -> None:
-        """A request had no usable answer."""
+    def _note_failure(self) -> None:
         now = self._now()
         self._failures.append(now)
         if len(self._failures) == FAILURES and now - self._failures[0] < FAILURE_SECONDS:
             self._open_until = now + FAILURE_SECONDS
             self._failures.clear()
-
-    def succeeded(self) -> None:
-        """A request had its answer."""
-        self._failures.clear()
 
     def _check(self) -> None:
         if self.is_open:

@@ -6,11 +6,9 @@ EasyPostParcels  A ParcelBackend. It has a tracker made once for each number, an
 Who owns a parcel is not asked here: only numbers that an order of the customer names get this far.
 """
 
-import asyncio
 import base64
 import logging
 import re
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -150,22 +148,8 @@ class EasyPostParcels:
         self, method: str, path: str, what: str, body: bytes | None = None, *, missing: Sequence[int] = ()
     ) -> Any | None:
         """The body of an answer. None for one of the statuses in `missing`. Raises ShopUnavailable."""
-        began = time.monotonic()
-        url = URL(self._url + path, encoded=True)
-        async with self._pace.turn():
-            try:
-                reply = await self._transport.ask(method, url, headers=_JSON if body else None, body=body)
-            except ShopUnavailable:
-                self._pace.failed()
-                raise
-            except asyncio.CancelledError:
-                if time.monotonic() - began > 0.9 * self._seconds:
-                    self._pace.failed()
-                raise
-        if reply.status >= 500:
-            self._pace.failed()
-        else:
-            self._pace.succeeded()
+        url, headers = URL(self._url + path, encoded=True), _JSON if body else None
+        reply = await self._pace.exchange(lambda: self._transport.ask(method, url, headers=headers, body=body))
         return self._read(reply, what, missing)
 
     def _read(self, reply: Reply, what: str, missing: Sequence[int]) -> Any | None:

@@ -9,7 +9,6 @@ Errors arrive with status 200: `errors` for the whole request, `userErrors` wher
 
 import asyncio
 import logging
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,7 +56,6 @@ class Client:
         self._credentials = credentials
         self._bucket = CostBucket()
         self._pace = Pace(limits)
-        self._seconds = limits.seconds
         self.alerts = Alerts()
 
     async def ask(self, document: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,24 +71,8 @@ class Client:
             raise Throttled(wait)
         self._bucket.take(document)
         await asyncio.sleep(wait)
-        began = time.monotonic()
-        async with self._pace.turn():
-            try:
-                reply = await self._ask_signed(Outgoing("POST", self._url, _JSON, body_of(document, variables)))
-            except ShopRefuses:
-                raise
-            except ShopUnavailable:
-                self._pace.failed()
-                raise
-            except asyncio.CancelledError:
-                if time.monotonic() - began > 0.9 * self._seconds:
-                    self._pace.failed()
-                raise
-        if reply.status >= 500:
-            self._pace.failed()
-        else:
-            self._pace.succeeded()
-        return self._data(reply, document)
+        outgoing = Outgoing("POST", self._url, _JSON, body_of(document, variables))
+        return self._data(await self._pace.exchange(lambda: self._ask_signed(outgoing)), document)
 
     async def act(self, request: ActionRequest, *, seconds: float) -> Reply:
         """Send a mutation once, as it was stored. Raises NotSent or Unanswered."""
