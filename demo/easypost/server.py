@@ -53,7 +53,9 @@ class EasyPost:
     faults: list[Fault] = field(default_factory=list)
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
     calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
-    lists: deque[float] = field(default_factory=lambda: deque(maxlen=LISTS_A_SECOND))
+    lists: deque[float] = field(default_factory=lambda: deque(maxlen=_CALLS_LIMIT))
+    """When lists were asked for."""
+    lists_a_second: int = LISTS_A_SECOND
     on_call: Callable[[Call], None] = lambda call: None
     """Is told of each call."""
 
@@ -188,7 +190,7 @@ class _Desk:
 
     async def list(self, request: web.Request) -> web.StreamResponse:
         lists, now = self._service.lists, time.monotonic()
-        if len(lists) == LISTS_A_SECOND and now - lists[0] < 1:
+        if sum(now - at < 1 for at in lists) >= self._service.lists_a_second:
             return web.json_response(wire.error("RATE_LIMITED", "Too many requests."), status=429)
         lists.append(now)
         size = int(request.query.get("page_size", "20"))

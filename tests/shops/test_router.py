@@ -141,9 +141,11 @@ async def test_an_action_goes_to_the_connector_of_its_kind_also_after_a_restart(
 
 async def test_what_is_about_no_order_goes_to_the_connector_of_the_customers(two: Two) -> None:
     arguments = EVERY_KIND["change_customer_address"]
-    quote = await two.shop.quote(CUSTOMER_A, "change_customer_address", None, arguments)
-    request = two.shop.render(CUSTOMER_A, "change_customer_address", None, arguments, quote=quote, key=str(uuid4()))
-    assert (await two.shop.send(request)).state == "done"
+    path = write_files(two.path.parent, two.store.url, SERVES | {"actions": {"default": "depot"}})
+    async with open_shop_file(path, environ=two.environment) as shop:
+        quote = await shop.quote(CUSTOMER_A, "change_customer_address", None, arguments)
+        request = shop.render(CUSTOMER_A, "change_customer_address", None, arguments, quote=quote, key=str(uuid4()))
+        assert (await shop.send(request)).state == "done"
     assert len(two.store.records.ledger) == 1
 
 

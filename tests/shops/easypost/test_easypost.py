@@ -202,11 +202,18 @@ async def test_a_wrong_key_is_refused_and_never_shown(
 async def test_easypost_is_left_alone_for_longer_each_time_that_it_is_busy(
     easypost: double.EasyPost, connector: EasyPostParcels
 ) -> None:
-    for _ in range(double.LISTS_A_SECOND):
-        await connector.check()
-    with pytest.raises(Throttled) as first:
-        await connector.check()
-    assert first.value.retry_after == 1.0
+    easypost.lists_a_second = 0
+    waits = []
+    for _ in range(2):
+        with pytest.raises(Throttled) as busy:
+            await connector.check()
+        waits.append(busy.value.retry_after)
+    assert waits == [1.0, 2.0]
+
+
+async def test_easypost_is_not_asked_before_the_time_that_it_names(
+    easypost: double.EasyPost, connector: EasyPostParcels
+) -> None:
     easypost.add_fault(Fault("busy", seconds=7))
     with pytest.raises(Throttled) as asked:
         await track(connector, PARCEL)
