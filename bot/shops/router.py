@@ -164,12 +164,18 @@ class RoutedShop:
         """See ShippingBackend. The owner comes from the orders, whoever knows the parcel."""
         if not re.fullmatch(TRACKING_NUMBER, tracking_number):
             return None
-        async with within(DEADLINE):
-            orders = [each for each in await self.list_orders(customer) if tracking_number in numbers_of(each)]
-            if not orders:
-                return None
-            with self._call(self.routes.parcels.name, "track"):
-                return await self.routes.parcels.connector.parcel_of(customer, orders, tracking_number)
+        began, asked = self._now(), (self.routes.orders.name, "list_orders")
+        try:
+            async with asyncio.timeout(DEADLINE):
+                orders = [each for each in await self.list_orders(customer) if tracking_number in numbers_of(each)]
+                if not orders:
+                    return None
+                asked = (self.routes.parcels.name, "track")
+                with self._call(*asked):
+                    return await self.routes.parcels.connector.parcel_of(customer, orders, tracking_number)
+        except TimeoutError:
+            self._note(*asked, "unavailable", began=began, why="it did not answer in time")
+            raise ShopUnavailable(f"the shop did not answer within {DEADLINE:g} s") from None
 
     async def get_product(self, customer: ShopCustomer, product_id: str) -> Product | None:
         """See ProductBackend."""

@@ -113,6 +113,16 @@ async def test_a_connector_that_is_down_takes_no_other_with_it(two: Two, fault: 
     assert two.shop.faults() == []
 
 
+async def test_a_connector_that_is_given_up_with_its_question_is_named_too(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.shops.router.DEADLINE", 0.7)
+    two.depot.add_fault(Fault("hang"))
+    with pytest.raises(ShopUnavailable):
+        await two.shop.track(CUSTOMER_A, PARCEL)
+    assert two.shop.faults() == ["the shop's connector depot: it did not answer in time"]
+
+
 async def test_a_connector_that_fails_too_often_is_left_alone_by_itself(two: Two) -> None:
     two.depot.add_fault(Fault("error", times=FAILURES))
     for _ in range(FAILURES + 1):
