@@ -171,7 +171,8 @@ async def open_connector(
             async with open_rest_shop(url, found["token"]) as rest:
                 yield rest
         case ShopifyConnector(returns=returns):
-            found = _read({"url": connector.url, **connector.secrets}, environ, place=place)
+            signing = {name: getattr(connector, name) for name in ("webhook_secret", "old_webhook_secret")}
+            found = _read({"url": connector.url, **connector.secrets, **signing}, environ, place=place)
             if fault := address_fault(found["url"], is_insecure=False):
                 raise ConfigurationError([f"{place}: url {fault}"])
             access = found["token"] or App(found["client_id"], found["client_secret"])

@@ -62,6 +62,9 @@ async def test_a_shopify_store_sends_events_if_the_file_says_where_it_is_subscri
         for where in ("app", "shop"):
             webhooks = f'webhooks: {where}, old_webhook_secret: "env:OLD"'
             path.write_text(text.replace("kind: shopify,", f"kind: shopify, {webhooks},"))
+            with pytest.raises(ConfigurationError, match="env:OLD is missing"):
+                async with open_shop_file(path, environ=double.environment()):
+                    pass
             key = WebhookKey("shopify", (double.client_secret, "the old secret"), "127.0.0.1")
             assert webhooks_of(path, environ=environment) == [key]
             assert {"the old secret", double.client_secret} <= set(secrets_of(path, environ=environment))
