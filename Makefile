@@ -13,7 +13,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-actions bench-erase bench-age bench-search bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-conversations test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-prompt bench-answer bench-load bench-streams bench-page bench-handover bench-actions bench-desk bench-erase bench-age bench-search bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval eval-actions eval-claims eval-conversations eval-danger train-danger mutants prose shape chaos chaos-short chaos-points chaos-actions chaos-kb clean
 
 help:  ## list the targets
@@ -148,6 +148,9 @@ bench-handover: $(VENV)/.dev  ## how soon customers and staff read each other (1
 
 bench-actions: $(VENV)/.dev  ## what a change of an order costs, and how soon a press is at the shop and told (6 minutes); last line is JSON
 	@$(BIN)/python -m bench.actions
+
+bench-desk: $(VENV)/.dev  ## a desk with 200 open cases and 50 people: claims, Home, queue, alarms (4 minutes); last line is JSON
+	@$(BIN)/python -m bench.at_volume
 
 bench-search: $(VENV)/.dev  ## how long a search among 50,000 cases takes, on SQLite and on Postgres (2 minutes); last line of each is JSON
 	@$(BIN)/python -m bench.case_search

@@ -26,9 +26,13 @@ from bench.timing import paced
 
 OUTSIDE = "bench.outside"
 TEAM, APP, BOT, AGENTS = "T0BENCH", "A0BENCH", "U0BENCHBOT", "C0BENCHDESK"
+STAFF = ("U0STAFF", *(f"U0STAFF{number:02}" for number in range(50)))
+"""Who is in the desk's channel."""
 FIRST = "Unworn items can be sent back within 30 days of delivery."
 """The answer's first sentence; only a whole sentence is shown."""
 NEXT = " The label is in the parcel, and the refund follows when the parcel has arrived."
+_CLAIM = re.compile(r"case\.claim\W.*?\bvalue\W+(FD-\d+)")
+"""The button on the card of a case that waits."""
 _OFFER = re.compile(r"\bact_[a-z0-9]+/\d+")
 MARK = re.compile(rb"\bq\d{6}\b")
 """What tells one question from another, in the text and in the request to the model."""
@@ -75,6 +79,8 @@ class Stage:
     """By the mark of the question."""
     threads: dict[str, str] = field(default_factory=dict)
     """ts -> mark, of messages and of the streams that answer them."""
+    desk: list[dict[str, Any]] = field(default_factory=list)
+    """Posts and edits in the desk's channel, pins, and Home tabs: `method`, `at`, and `ts`, `case` or `user`."""
     calls: Counter[str] = field(default_factory=Counter)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -95,6 +101,7 @@ def build_app() -> web.Application:
     app.router.add_post("/v1/chat/completions", _answer)
     app.router.add_post("/stage", _play)
     app.router.add_get("/seen", _look)
+    app.router.add_get("/desk", _look_at_desk)
     return app
 
 
@@ -110,6 +117,10 @@ async def _play(request: web.Request) -> web.Response:
     return web.json_response({"ok": True})
 
 
+async def _look_at_desk(request: web.Request) -> web.Response:
+    return web.json_response({"desk": request.app[STAGE].desk})
+
+
 async def _look(request: web.Request) -> web.Response:
     stage = request.app[STAGE]
     seen = {mark: asdict(each) for mark, each in stage.seen.items()}
@@ -123,7 +134,23 @@ async def _slack(request: web.Request) -> web.Response:
     else:
         given = {**request.query, **await request.post()}
     stage.calls[method] += 1
-    return web.json_response({"ok": True, **_result(stage, method, given)}, dumps=_dumps)
+    result = _result(stage, method, given)
+    if given.get("channel") == AGENTS or method == "views.publish":
+        stage.desk.append(_at_desk(method, given, result))
+    return web.json_response({"ok": True, **result}, dumps=_dumps)
+
+
+def _at_desk(method: str, given: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """What was done at the desk."""
+    case = _CLAIM.search(str(given.get("blocks"))) if method == "chat.postMessage" else None
+    return {
+        "method": method,
+        "at": time.monotonic(),
+        "ts": result.get("ts") or given.get("ts") or given.get("timestamp") or "",
+        "thread": given.get("thread_ts") or "",
+        "case": case[1] if case else "",
+        "user": given.get("user_id", ""),
+    }
 
 
 def _result(stage: Stage, method: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +166,7 @@ def _result(stage: Stage, method: str, given: dict[str, Any]) -> dict[str, Any]:
         case "conversations.info":
             return {"channel": {"id": given["channel"], "name": "desk", "is_member": True, "is_private": True}}
         case "conversations.members":
-            return {"members": ["U0STAFF"]}
+            return {"members": STAFF}
         case "conversations.open":
             return {"channel": {"id": f"D{given['users'][1:]}"}}
         case "users.info":

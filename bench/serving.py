@@ -44,6 +44,7 @@ class Question:
     mark: str
     user: str
     ts: str
+    words: str = "How long do I have to return an item?"
 
     def body(self) -> bytes:
         """The event as Slack posts it."""
@@ -55,7 +56,7 @@ class Question:
             "team": TEAM,
             "ts": self.ts,
             "event_ts": self.ts,
-            "text": f"How long do I have to return an item? My note is {self.mark}",
+            "text": f"{self.words} My note is {self.mark}",
         }
         payload = {
             "type": "event_callback",
@@ -129,6 +130,48 @@ async def stage(
 
 
 @dataclass(frozen=True, slots=True)
+class Click:
+    """A button of a message that somebody presses."""
+
+    user: str
+    channel: str
+    ts: str
+    """The message that it is in."""
+    action: str
+    value: str
+    thread_ts: str = ""
+
+    def body(self) -> bytes:
+        """The interaction as Slack posts it."""
+        place = {"ts": self.ts} | ({"thread_ts": self.thread_ts} if self.thread_ts else {})
+        container = {"type": "message", "message_ts": self.ts, "channel_id": self.channel, "is_ephemeral": False}
+        payload = {
+            "type": "block_actions",
+            "token": "unused",
+            "api_app_id": APP,
+            "team": {"id": TEAM, "domain": "bench"},
+            "user": {"id": self.user, "name": "person", "username": "person", "team_id": TEAM},
+            "trigger_id": f"1.{self.ts}.{self.user}{self.value}",
+            "container": container | ({"thread_ts": self.thread_ts} if self.thread_ts else {}),
+            "channel": {"id": self.channel, "name": "channel"},
+            "message": {"type": "message", "text": "", "blocks": [], **place},
+            "state": {"values": {}},
+            "response_url": "https://hooks.example.com/unused",
+            "actions": [
+                {
+                    "type": "button",
+                    "action_id": self.action,
+                    "block_id": "block",
+                    "text": {"type": "plain_text", "text": "Press"},
+                    "value": self.value,
+                    "action_ts": f"{time.time():.6f}",
+                }
+            ],
+        }
+        return urlencode({"payload": json.dumps(payload)}).encode()
+
+
+@dataclass(frozen=True, slots=True)
 class Press:
     """A customer's yes to a change that was offered under a question."""
 
@@ -140,44 +183,38 @@ class Press:
 
     def body(self) -> bytes:
         """The interaction as Slack posts it."""
-        user, channel = self.question.user, f"D{self.question.user[1:]}"
-        now = f"{time.time():.6f}"
+        user = self.question.user
+        return Click(user, f"D{user[1:]}", self.ts, "act.yes", self.offer, thread_ts=self.question.ts).body()
+
+
+@dataclass(frozen=True, slots=True)
+class HomeOpened:
+    """Somebody opens the app's Home tab."""
+
+    user: str
+
+    def body(self) -> bytes:
+        """The event as Slack posts it."""
+        now = time.time()
+        event = {"type": "app_home_opened", "user": self.user, "channel": f"D{self.user[1:]}", "tab": "home"}
         payload = {
-            "type": "block_actions",
+            "type": "event_callback",
             "token": "unused",
+            "team_id": TEAM,
             "api_app_id": APP,
-            "team": {"id": TEAM, "domain": "bench"},
-            "user": {"id": user, "name": "customer", "username": "customer", "team_id": TEAM},
-            "trigger_id": f"1.{self.question.ts}.{self.question.mark}",
-            "container": {
-                "type": "message",
-                "message_ts": self.ts,
-                "channel_id": channel,
-                "thread_ts": self.question.ts,
-                "is_ephemeral": False,
-            },
-            "channel": {"id": channel, "name": "directmessage"},
-            "message": {"type": "message", "ts": self.ts, "thread_ts": self.question.ts, "text": "", "blocks": []},
-            "state": {"values": {}},
-            "response_url": "https://hooks.example.com/unused",
-            "actions": [
-                {
-                    "type": "button",
-                    "action_id": "act.yes",
-                    "block_id": "act",
-                    "text": {"type": "plain_text", "text": "Yes"},
-                    "value": self.offer,
-                    "action_ts": now,
-                }
-            ],
+            "event": event | {"event_ts": f"{now:.6f}"},
+            "event_id": f"Ev{self.user}{now:.6f}",
+            "event_time": int(now),
+            "authorizations": [{"team_id": TEAM, "user_id": "U0BENCHBOT", "is_bot": True}],
         }
-        return urlencode({"payload": json.dumps(payload)}).encode()
+        return json.dumps(payload).encode()
 
 
-async def post(http: aiohttp.ClientSession, url: str, sent: Question | Press) -> float | None:
+async def post(http: aiohttp.ClientSession, url: str, sent: Question | HomeOpened | Press | Click) -> float | None:
     """Seconds until the event or interaction was acknowledged; None when it was not."""
     body = sent.body()
-    kind = "application/json" if isinstance(sent, Question) else "application/x-www-form-urlencoded"
+    is_event = isinstance(sent, (Question, HomeOpened))
+    kind = "application/json" if is_event else "application/x-www-form-urlencoded"
     headers = signed(body, SECRET, at=time.time()) | {"Content-Type": kind}
     begun = time.monotonic()
     async with http.post(f"{url}/slack/events", data=body, headers=headers) as response:
