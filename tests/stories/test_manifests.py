@@ -45,6 +45,7 @@ NOT_PLAYED = frozenset(
         *("csat.words", "submit.csat"),
         *("draft.edit", "draft.send"),
         *("esc.accept", "esc.cancel", "esc.decline", "esc.keep", "esc.undo", "esc.urgent", "esc.wait"),
+        *("fix.done", "fix.write"),
         *("home.refresh", "home.tag", "home.view", "metrics.cases"),
         *("queue.choose", "queue.filter", "queue.next", "queue.search"),
         *("search.next", "search.previous"),
