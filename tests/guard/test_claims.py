@@ -582,6 +582,7 @@ def test_what_the_stand_in_says_claims_nothing_but_states(language: str) -> None
     ]
     quiet = {state: words for state, words in phrases.order_states.items() if state not in ("cancelled", "refunded")}
     said += [phrases.order.format(order="ORD-12345", status=words) for words in quiet.values()]
+    said += [f"- ORD-12345 {words} (24 Nov 2026, {sum_})." for words in quiet.values() for sum_ in ("9.50 USD", "9 €")]
     assert [sentence for sentence in said if claim_in(sentence)] == []
 
 
