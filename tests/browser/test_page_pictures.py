@@ -34,9 +34,9 @@ async def visited(browser: Browser, shop: World, *, scheme: str = "light") -> As
     expect.set_options(timeout=patience(5_000))
 
 
-async def test_a_visitor_finds_conversations_and_a_case(browser: Browser, shop: World) -> None:
+async def test_a_visitor_finds_conversations_and_a_busy_desk(browser: Browser, shop: World) -> None:
     async with visited(browser, shop) as page:
-        await expect(page.locator(f"{AGENTS} [data-action-id='case.claim']")).to_be_visible()
+        await expect(page.locator(f"{AGENTS} [data-action-id='case.claim']")).to_have_count(4)
         close = page.locator(f"{CUSTOMER} .thread [data-do=close_thread]:visible").last
         if await close.count():  # the answers came while one looked
             await close.click()
