@@ -457,6 +457,8 @@ UNREAD = {
             "bot.cases.hours",
             "bot.help_center.recurrence",
             "bot.desk.prompts",
+            "bot.shops.declared.draft",
+            "bot.shops.declared.openapi",
             "knowledge.config",
         ),
         *(
@@ -473,6 +475,10 @@ UNREAD = {
     "whole values of a bounded length": (
         *(
             "bot.agent.loop",
+            "bot.cases.bulk",
+            "bot.home.search_terms",
+            "bot.reporting.groups",
+            "bot.views.search_cards",
             "bot.shops.order_numbers",
             "bot.desk.shipping",
             "bot.shops.lookups",
