@@ -17,7 +17,7 @@ from bot.views import dialogs, queue_cards
 from bot.views.dialogs import filled_in
 from handlers.actions import chosen, read_interaction
 from handlers.desk import Desk
-from handlers.dialogs import CHOOSE_CASES, read_about
+from handlers.dialogs import CHOOSE_CASES, admitted
 from handlers.payloads import Action, BlockActions, ViewSubmission
 
 logger = logging.getLogger(__name__)
@@ -55,10 +55,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.view(CHOOSE_CASES)
     async def preview(ack: AckWith, body: ViewSubmission) -> None:
-        about, user = read_about(body, team=desk.me.team), body["user"]["id"]
-        if not await desk.is_staff_in(about.thread.channel, user):
-            await ack()
-            await desk.refuse(about.thread.channel, user, thread_ts=None)
+        about, user = await admitted(desk, ack, body), body["user"]["id"]
+        if about is None:
             return
         fields = filled_in(body["view"]["state"]["values"])
         what, refs = read_what(fields.get("what")), fields.get("cases")

@@ -33,7 +33,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """Attach the dialogs that buttons open."""
 
     async def store_submission(ack: AckWith, body: ViewSubmission) -> None:
-        about = await _admitted(desk, ack, body)
+        about = await admitted(desk, ack, body)
         if about is None:
             return
         submission = read_submission(body, about)
@@ -45,7 +45,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.view(CHOOSE)
     async def choose(ack: AckWith, body: ViewSubmission) -> None:
-        about, user = await _admitted(desk, ack, body), body["user"]["id"]
+        about, user = await admitted(desk, ack, body), body["user"]["id"]
         if about is None:
             return
         chosen = filled_in(body["view"]["state"]["values"])
@@ -68,7 +68,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.view(CHOOSE_REPLY)
     async def choose_reply(ack: AckWith, body: ViewSubmission) -> None:
-        about, user = await _admitted(desk, ack, body), body["user"]["id"]
+        about, user = await admitted(desk, ack, body), body["user"]["id"]
         if about is None:
             return
         name = str(filled_in(body["view"]["state"]["values"]).get("reply", ""))
@@ -84,7 +84,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         app.view(callback_id)(store_submission)
 
 
-async def _admitted(desk: Desk, ack: AckWith, body: ViewSubmission) -> About | None:
+async def admitted(desk: Desk, ack: AckWith, body: ViewSubmission) -> About | None:
     """What the dialog is about, if a member of staff submitted it. Anyone else is told that it is only for staff."""
     about, user = read_about(body, team=desk.me.team), body["user"]["id"]
     if await desk.is_staff_in(about.thread.channel, user):

@@ -82,15 +82,23 @@ async def test_a_process_that_only_takes_events_puts_rows_into_the_queue_once_an
 async def test_two_workers_share_the_rows_and_take_none_twice(room: Room) -> None:
     rows = [(await room.store(f"{number}.{part}", thread=f"{number}.1"))[0] for number in range(9) for part in (1, 2)]
     async with process_of(room) as one, process_of(room) as two, ingress(room), asyncio.timeout(patience(60)):
-        while await room.reads_open():
+        done: list[int] = []
+        listening = [asyncio.create_task(keep_done(child.process, done)) for child in (one, two)]
+        # A row is closed a moment before its process says so.
+        while await room.reads_open() or len(done) < len(rows):
             await room.moment()
-        heard = []
         for child in (one, two):
             child.process.kill()
-            assert child.process.stdout is not None
-            heard += (await child.process.stdout.read()).decode().split("\n")
-    done = [int(line.split()[1]) for line in heard if line.startswith("done")]
+        await asyncio.gather(*listening)
     assert sorted(done) == sorted(rows)
+
+
+async def keep_done(process: asyncio.subprocess.Process, done: list[int]) -> None:
+    """Keep the rows that the process says it has done, until it ends."""
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if line.startswith(b"done"):
+            done.append(int(line.split()[1]))  # noqa: PERF401 - it is read while it grows
 
 
 @pytest.mark.chaos  # it takes a minute; tests/chaos freezes the whole product

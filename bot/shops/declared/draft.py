@@ -9,7 +9,7 @@ that moves money is switched on by a guess.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -45,16 +45,15 @@ UNSURE = "# ?"
 
 def draft(document: Document) -> str:
     """The file as YAML. It is complete if it has no comment that begins with `# ?`."""
-    return "\n".join(_Draft(document).lines()) + "\n"
+    return "\n".join(_Draft(document, list(document.operations())).lines()) + "\n"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Draft:
     document: Document
-    operations: list[Operation] = field(default_factory=list)
+    operations: Sequence[Operation]
 
     def lines(self) -> Iterator[str]:
-        self.operations = list(self.document.operations())
         look_ups = dict(self._look_ups())
         yield "# A draft from an OpenAPI document. Read every line. `# ?` marks what you have to decide."
         yield "connector: http"
